@@ -1,0 +1,1 @@
+"""The port to a coding agent, and its adapters."""

@@ -1,0 +1,52 @@
+"""One relay to a state folder: an advisory lock on a file that names its holder.
+
+The kernel lets the lock go with the process, however it dies, so there is no stale lock to clean up and no pid to
+mistake for another's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from relay.errors import StateLocked
+
+
+class StateLock:
+    """Holds `path` from `take` to `release`. Raises `StateLocked` when another process has it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle: int | None = None
+
+    def take(self) -> None:
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
+            os.close(handle)
+            raise StateLocked(
+                f"another relay is running on {self._path.parent} ({holder}).",
+                "Stop it first, or give this one its own folder with --state DIR.",
+            ) from error
+        os.ftruncate(handle, 0)
+        os.write(handle, f"pid {os.getpid()}\n".encode())
+        self._handle = handle
+
+    def release(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()

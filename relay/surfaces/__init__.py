@@ -1,0 +1,1 @@
+"""Where people talk: the port, and one folder an adapter."""

@@ -1,0 +1,216 @@
+"""The port to a place where people talk.
+
+A surface posts, edits, reacts and shows; it tells what people did through `SurfaceEvents`; and it can be asked for what
+was said since a position, so that nothing is lost while no relay listens. Ids of places and messages are opaque words of
+the surface. A surface never decides who may do what, and never drops a message because it is busy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a surface can do. `limit` is the longest message in UTF-16 code units."""
+
+    limit: int
+    threads: bool = True
+    edits: bool = True
+    reactions: bool = True
+    cards: bool = True
+    files: bool = True
+    nonces: bool = True
+    history: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who did something, as the surface knows them. `owner` is the surface's own word (the page's person is the owner)."""
+
+    id: str
+    name: str
+    bot: bool = False
+    owner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file beside a message, kept as a blob."""
+
+    name: str
+    digest: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A button of a card: what is recorded, and what stands on it."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEvent:
+    """A message a person wrote. `position` orders the messages of one place; it is the surface's own word."""
+
+    place: str
+    message: str
+    position: int
+    person: Person
+    text: str
+    sent_at: int
+    reply_to: str | None = None
+    mentions_us: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionEvent:
+    """A reaction set or taken back. `count` tells apart the times that one person did the same."""
+
+    place: str
+    message: str
+    person: Person
+    emoji: str
+    set: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceEvent:
+    """A click on a card's button. `event` is the surface's id of the click."""
+
+    place: str
+    message: str
+    card: str
+    person: Person
+    value: str
+    event: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingPost:
+    """What is to be seen in a place. `card` and `choices` make it a card; `ping` names who is called, nobody else is."""
+
+    text: str
+    reply_to: str | None = None
+    ping: tuple[str, ...] = ()
+    files: tuple[SeenFile, ...] = ()
+    card: str = ""
+    choices: tuple[Choice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenPost:
+    """One of our own messages as the surface shows it."""
+
+    message: str
+    text: str
+    reply_to: str | None
+    sent_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """The state of a running turn. The newest wins; showing it is best effort and never recorded."""
+
+    turn: str
+    text: str
+    """The reply so far."""
+    doing: str
+    """One line: the tool that runs, or what is waited for."""
+    started_at: int
+    waiting: int
+    """Messages that wait behind the turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a place stands: its room, and whether it is a thread of it."""
+
+    place: str
+    room: str
+    thread: bool
+    title: str = ""
+
+
+class SurfaceEvents(Protocol):
+    """Who listens to a surface. Each call returns when the event is durable, or was filtered out.
+
+    Raises `StoreUnavailable` when it could not be recorded: the surface keeps the event and brings it again.
+    """
+
+    async def message(self, event: MessageEvent) -> None: ...
+
+    async def reaction(self, event: ReactionEvent) -> None: ...
+
+    async def choice(self, event: ChoiceEvent) -> None: ...
+
+    async def ready(self, places: Sequence[Place]) -> None:
+        """The surface is (again) connected; live events are held until this returns."""
+        ...
+
+
+class Surface(Protocol):
+    """See the module. Every call raises `SurfaceError` when the surface refuses."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    async def run(self, events: SurfaceEvents) -> None:
+        """Listen until cancelled: calls `events.ready` first, then live events."""
+        ...
+
+    async def place(self, place: str) -> Place | None:
+        """Where that place stands, or None when it is gone."""
+        ...
+
+    async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
+        """Post once: the same nonce again gives the id of the first message. Returns the message's id."""
+        ...
+
+    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+        """Another text for one of our messages; `close_card` takes its buttons away."""
+        ...
+
+    async def open_thread(self, room: str, title: str, nonce: str) -> str:
+        """A new thread of a room; the same nonce gives the first one. Returns the place."""
+        ...
+
+    async def react(self, place: str, message: str, emoji: str, *, add: bool) -> None: ...
+
+    async def show(self, place: str, view: LiveView | None) -> None:
+        """Show what the running turn does; None takes it away."""
+        ...
+
+    async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        """What people wrote after that position, oldest first."""
+        ...
+
+    async def newest(self, place: str) -> int:
+        """The position of the newest message of a place; 0 when it is empty."""
+        ...
+
+    async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
+        """Our own messages since a time, oldest first: the history check before a post is tried again."""
+        ...
+
+
+@dataclass(slots=True)
+class Surfaces:
+    """The surfaces that are running, by name."""
+
+    by_name: dict[str, Surface] = field(default_factory=dict[str, Surface])
+
+    def of(self, scope_or_place: str) -> tuple[Surface, str] | None:
+        """The surface and its own word for `surface:place`."""
+        name, _, place = scope_or_place.partition(":")
+        surface = self.by_name.get(name)
+        return (surface, place) if surface and place else None
