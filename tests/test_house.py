@@ -15,6 +15,9 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
 """
 
 import ast
+import itertools
+import re
+import tomllib
 from collections.abc import Iterator
 from enum import IntEnum, auto
 from graphlib import CycleError, TopologicalSorter
@@ -315,6 +318,20 @@ def test_the_house_that_is_read_is_the_real_one() -> None:
     house = House(ROOT)
     assert set(PACKAGES) <= set(house.trees)
     assert {name for name in house.trees if name not in PACKAGES}
+
+
+def test_every_pin_is_one_exact_version_and_no_file_names_an_index() -> None:
+    pins: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "requirements").glob("*.txt")):
+        for line in path.read_text("utf-8").splitlines():
+            if line and not line.startswith(("#", "-r ")):
+                found = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line)
+                assert found, f"{path.name}: {line}"
+                pins.setdefault(re.sub(r"[-_.]+", "-", found[1]).lower(), set()).add(found[2])
+    assert {name: versions for name, versions in pins.items() if len(versions) > 1} == {}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    ranges = [*project["project"]["dependencies"], *itertools.chain(*project["dependency-groups"].values())]
+    assert {re.split(r"[\[<>=]", each)[0] for each in ranges} - set(pins) == set()
 
 
 # ---- the test can fail
