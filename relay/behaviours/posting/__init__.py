@@ -1,0 +1,1 @@
+"""The outbox: what is owed to a surface, and that it stands there once."""
