@@ -1,7 +1,8 @@
 """Durations and times of day as people type them, turned into milliseconds.
 
-Pure: the present moment and the zone are passed in. A local time that a clock change skips means the same time
-after the jump (02:30 becomes 03:30); one that comes twice means the earliest of the two that is still ahead.
+Pure: the present moment and the zone are passed in. A local time that a clock change skips means the same
+time after the jump (02:30 becomes 03:30); one that comes twice means the earliest of the two that is still
+ahead.
 """
 
 import re
@@ -71,7 +72,8 @@ def rough_duration(ms: int) -> str:
 
 
 def parse_moment(text: str, *, now_ms: int, zone: tzinfo) -> int:
-    """The instant that `text` means, in UTC milliseconds: the next such time of day in `zone`, or a date and time.
+    """The instant that `text` means, in UTC milliseconds: the next such time of day in `zone`, or a date and
+    time.
 
     Always ahead of `now_ms` and within 365 days of it; SpecError otherwise, and for what is no time at all.
     """
@@ -136,13 +138,16 @@ def _next_time_of_day(wanted: time, now_ms: int, zone: tzinfo) -> int:
 
 
 def _instants(local: datetime, zone: tzinfo) -> list[int]:
-    """The instants at which clocks in `zone` show `local`: one, two (clocks go back), or the one after a gap."""
+    """The instants at which clocks in `zone` show `local`: one, two (clocks go back), or the one after a
+    gap.
+    """
     early = local.replace(tzinfo=zone, fold=0)
     late = local.replace(tzinfo=zone, fold=1)
     before, after = early.utcoffset(), late.utcoffset()
     if before is None or after is None:
         raise ValueError("the zone has no offset")
-    # In a gap the offset from before the jump (fold 0) gives the time moved on by the jump, which is the rule here.
+    # In a gap the offset from before the jump (fold 0) gives the time moved on by the jump, which is the rule
+    # here.
     offsets = [before] if before <= after else [before, after]
     return [_epoch_ms(local - offset) for offset in offsets]
 

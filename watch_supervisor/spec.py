@@ -1,7 +1,8 @@
 """What a watch is, and the strict reading of how people, agents and the config write one down.
 
-Pure: no I/O and no clock (the moment and the zone are passed in). Nothing that was written is silently ignored: an
-option that is unknown, doubled, out of place or not there yet is a `SpecError` that shows the right form.
+Pure: no I/O and no clock (the moment and the zone are passed in). Nothing that was written is silently
+ignored: an option that is unknown, doubled, out of place or not there yet is a `SpecError` that shows the
+right form.
 """
 
 import unicodedata
@@ -112,7 +113,8 @@ class WatchSpec(BaseModel):
 
 
 def parse_line(text: str, *, now_ms: int, zone: tzinfo, taken: Collection[str] = ()) -> WatchSpec:
-    """Read what follows `!watch`. `taken` are the names armed in the scope; they only choose `timer-1`, `timer-2` …
+    """Read what follows `!watch`. `taken` are the names armed in the scope; they only choose `timer-1`,
+    `timer-2` …
 
     SpecError, and nothing else, for whatever can't be armed.
     """
@@ -125,7 +127,8 @@ def parse_line(text: str, *, now_ms: int, zone: tzinfo, taken: Collection[str] =
 def from_fields(
     fields: Mapping[str, object], *, now_ms: int, zone: tzinfo, taken: Collection[str] = ()
 ) -> WatchSpec:
-    """Read the same options as names and values (`access.json`, the agent's tool). A value of None is no value.
+    """Read the same options as names and values (`access.json`, the agent's tool). A value of None is no
+    value.
 
     SpecError, and nothing else, for whatever can't be armed.
     """
@@ -172,7 +175,9 @@ def describe(spec: WatchSpec, *, now_ms: int | None = None) -> str:
 
 
 def render(spec: WatchSpec) -> str:
-    """The line that `parse_line` reads as this spec (if a timer is still ahead, and times are whole seconds)."""
+    """The line that `parse_line` reads as this spec (if a timer is still ahead, and times are whole
+    seconds).
+    """
     parts = [spec.name if spec.name.lower() != "once" else f"--name {spec.name}"]
     if spec.source == "timer":
         parts.append(f"--at {render_moment(spec.due or 0)}")
@@ -418,7 +423,7 @@ def _checked_name(name: str) -> str:
     allowed = all(
         c in "._-" or unicodedata.category(c)[0] in "LM" or unicodedata.category(c) == "Nd" for c in plain
     )
-    if not plain or not allowed or not unicodedata.category(plain[0])[0] in "LN":
+    if not plain or not allowed or unicodedata.category(plain[0])[0] not in "LN":
         raise SpecError(f"{shown(name)} can't be a name. {form}.", "name")
     if len(plain) > LONGEST_NAME:
         raise SpecError(f"The name is longer than {LONGEST_NAME} characters. {form}.", "name")

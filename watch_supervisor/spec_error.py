@@ -11,8 +11,9 @@ _SHOWN_CHARS = 40
 class SpecError(ValueError):
     """A watch that can't be armed as it was written.
 
-    The message is a whole sentence for the person who wrote it: it names what is wrong and shows the right form.
-    `option` is the option at fault, without dashes (`"file"`), or None when the line as a whole is at fault.
+    The message is a whole sentence for the person who wrote it: it names what is wrong and shows the right
+    form. `option` is the option at fault, without dashes (`"file"`), or None when the line as a whole is at
+    fault.
     """
 
     def __init__(self, message: str, option: str | None = None) -> None:

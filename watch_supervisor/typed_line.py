@@ -1,8 +1,8 @@
 """Words of a line as it was typed, with the liberties of phones taken back.
 
-Pure. Curly quotes count as quotes, a long dash before an option's name counts as `--`, and an apostrophe inside a
-word stays an apostrophe. Quotes work as in a shell: in double quotes `\\"` and `\\\\` stand for `"` and `\\`, in
-single quotes nothing is special. It never knows which options exist.
+Pure. Curly quotes count as quotes, a long dash before an option's name counts as `--`, and an apostrophe
+inside a word stays an apostrophe. Quotes work as in a shell: in double quotes `\\"` and `\\\\` stand for `"`
+and `\\`, in single quotes nothing is special. It never knows which options exist.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ _LONG_DASHES = "—–―−‒"
 class Word:
     """One word. `text` is its value without quotes; `quoted` says that it began with a quote.
 
-    `option` is set for `--name` and `--name=value` (the latter has `value` too); for `name=value` without dashes
-    `option` is None, `key` and `value` are set, and whether that means an option is for the reader to say.
-    `command` marks a lone `--` (or the long dash a phone makes of it, with `typographic` set).
+    `option` is set for `--name` and `--name=value` (the latter has `value` too); for `name=value` without
+    dashes `option` is None, `key` and `value` are set, and whether that means an option is for the reader to
+    say. `command` marks a lone `--` (or the long dash a phone makes of it, with `typographic` set).
     """
 
     text: str
@@ -78,7 +78,9 @@ def _plain(text: str, name: str, value: str | None) -> Word:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """The text between the quote at `at` and its partner, which is the first followed by a blank or the end."""
+    """The text between the quote at `at` and its partner, which is the first followed by a blank or the
+    end.
+    """
     opener = line[at]
     double = opener in _DOUBLE
     closers = opener if opener in "\"'" else (_DOUBLE if double else _SINGLE)

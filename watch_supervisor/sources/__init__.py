@@ -1,0 +1,3 @@
+"""What a watch can wait for. Each source lives one run and hands its fires to the supervisor; none knows
+another.
+"""

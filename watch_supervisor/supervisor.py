@@ -1,0 +1,231 @@
+"""Keeps what ought to be watched watched: starts runs, stops them, and hands their fires on until they are
+recorded.
+
+A run that was stopped never fires again, and a stale run never fires for the one that took its place, since
+each run has an id and a task of its own. It decides nothing about what a fire leads to.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+
+from watch_supervisor.alarms import Alarm, Alarms
+from watch_supervisor.folders import Folders
+from watch_supervisor.places import typed
+from watch_supervisor.runs import JSON, Clock, Ended, Fire, Run, Snapshots, State
+from watch_supervisor.sources import timer
+from watch_supervisor.sources.file import Around, FileSource
+from watch_supervisor.spec_error import SpecError
+
+__all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Supervisor"]
+
+_READING_THREADS = 4
+_CALLS_AT_ONCE = 32
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 60.0
+
+
+@dataclass(eq=False, slots=True)
+class _Life:
+    """One run here: its task's scope while it has a task, its alarm while it waits without one."""
+
+    run: Run
+    refused: bool = False
+    stopped: bool = False
+    scope: anyio.CancelScope | None = None
+    task_id: int | None = None
+    alarm: Alarm | None = None
+    file: FileSource | None = None
+    over: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reports:
+    """What a source may say, bound to its run."""
+
+    started: Callable[[State], Awaitable[None]]
+    advanced: Callable[[State], Awaitable[None]]
+    fired: Callable[[Fire], Awaitable[None]]
+
+
+class Supervisor:
+    """All runs of one process. `start` and `stop` at any time; they live while `run` runs."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        on_fire: Callable[[Fire], Awaitable[None]],
+        on_started: Callable[[str, State], Awaitable[None]],
+        on_advanced: Callable[[str, State], Awaitable[None]],
+        on_ended: Callable[[Ended], Awaitable[None]],
+        snapshots: Snapshots,
+        limit: int = 2000,
+    ) -> None:
+        self._clock = clock
+        self._on_fire = on_fire
+        self._on_started = on_started
+        self._on_advanced = on_advanced
+        self._on_ended = on_ended
+        self._limit = limit
+        self._alarms = Alarms(clock)
+        self._folders = Folders()
+        self._snapshots = snapshots
+        self._lives: dict[str, _Life] = {}
+        self._group: anyio.abc.TaskGroup | None = None
+        self._around: Around | None = None
+        self._calls: anyio.Semaphore | None = None
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Watch until cancelled. Then nothing fires any more, and what was started counts as not running."""
+        threads = anyio.CapacityLimiter(_READING_THREADS)
+        self._around = Around(self._clock, self._alarms, self._folders, self._snapshots, threads)
+        self._calls = anyio.Semaphore(_CALLS_AT_ONCE)
+        try:
+            with self._folders:
+                async with anyio.create_task_group() as group:
+                    self._group = group
+                    group.start_soon(self._alarms.run)
+                    group.start_soon(self._folders.run)
+                    for life in list(self._lives.values()):
+                        group.start_soon(self._live, life)
+                    task_status.started()
+        finally:
+            self._group = None
+            for life in self._lives.values():
+                life.stopped = True
+                life.over.set()
+            self._lives.clear()
+
+    def start(self, run: Run) -> None:
+        """Begin a run. A run id that is running already stays as it is."""
+        if run.run in self._lives:
+            return
+        life = _Life(run, refused=len(self._lives) >= self._limit)
+        self._lives[run.run] = life
+        if self._group is not None:
+            self._group.start_soon(self._live, life)
+
+    async def stop(self, run_id: str) -> None:
+        """End a run without a word. Once this returns nothing of it fires; an unknown id is no error.
+
+        Called from within one of that run's own callbacks it returns at once, and the run ends when the
+        callback does.
+        """
+        life = self._lives.pop(run_id, None)
+        if life is None:
+            return
+        life.stopped = True
+        if life.alarm is not None:
+            life.alarm.cancel()
+        if life.task_id is None or life.task_id == anyio.get_current_task().id:
+            return
+        if life.scope is not None:
+            life.scope.cancel()
+        await life.over.wait()
+
+    def running(self) -> Collection[str]:
+        """The ids of the runs that were started and haven't ended."""
+        return tuple(self._lives)
+
+    def expect(self, root: Path, path: str, digest: str) -> None:
+        """A write by the agent itself: `path` getting content with this sha256 soon doesn't fire.
+
+        Call it before the write or right after it. It holds for a minute and for one write.
+        """
+        absolute = typed(root, path)
+        for life in self._lives.values():
+            if life.file is not None:
+                life.file.expect(absolute, digest)
+
+    async def _live(self, life: _Life) -> None:
+        """The task of a run: all of a file's life; a timer's first and last moments."""
+        if life.stopped:
+            return
+        life.task_id = anyio.get_current_task().id
+        ended: Ended | None = None
+        with anyio.CancelScope() as scope:
+            life.scope = scope
+            try:
+                ended = await self._source(life)
+                if ended is not None:
+                    final = ended
+                    await self._insist(life, lambda: self._on_ended(final))
+            finally:
+                life.task_id = None
+                life.scope = None
+                if life.stopped or ended is not None:
+                    life.over.set()
+                if ended is not None and self._lives.get(life.run.run) is life:
+                    del self._lives[life.run.run]
+
+    async def _source(self, life: _Life) -> Ended | None:
+        run = life.run
+        if life.refused:
+            return Ended(run.run, "failed", f"{self._limit} watches run already, which is the most.")
+        try:
+            if run.spec.source == "file":
+                assert self._around is not None
+                life.file = FileSource(run, self._around, self._reports(life))
+                return await life.file.live()
+            return await self._timer(life)
+        except SpecError as error:
+            return Ended(run.run, "failed", str(error))
+        except Exception as error:
+            logging.getLogger(__name__).exception("watch run %s broke", run.run)
+            return Ended(run.run, "failed", f"The watch broke inside the relay ({type(error).__name__}).")
+
+    async def _timer(self, life: _Life) -> Ended | None:
+        """None while it waits: an alarm starts this task again."""
+        run = life.run
+        if timer.is_spent(run):
+            return Ended(run.run, "done", "The timer has gone off before.")
+        if life.alarm is None:
+            await self._reports(life).started({})
+        if timer.due_ms(run) > self._clock.now_ms():
+            life.alarm = self._alarms.at_wall(timer.due_ms(run), lambda: self._resume(life))
+            return None
+        return await timer.ring(run, self._clock, self._reports(life))
+
+    def _resume(self, life: _Life) -> None:
+        if self._group is not None and not life.stopped:
+            self._group.start_soon(self._live, life)
+
+    def _reports(self, life: _Life) -> "_Reports":
+        run = life.run.run
+        return _Reports(
+            lambda state: self._insist(life, lambda: self._on_started(run, state)),
+            lambda state: self._insist(life, lambda: self._on_advanced(run, state)),
+            lambda fire: self._insist(life, lambda: self._on_fire(fire)),
+        )
+
+    async def _insist(self, life: _Life, call: Callable[[], Awaitable[None]]) -> None:
+        """Make `call` until it returns, with pauses that grow to a minute. Doesn't return for a stopped
+        run.
+        """
+        pause = _FIRST_PAUSE_SECONDS
+        assert self._calls is not None
+        while True:
+            try:
+                async with self._calls:
+                    await self._leave_if_stopped(life)
+                    await call()
+                await self._leave_if_stopped(life)
+                return
+            except Exception:
+                logging.getLogger(__name__).warning(
+                    "watch run %s couldn't be recorded; again in %.1f s", life.run.run, pause, exc_info=True
+                )
+            await self._leave_if_stopped(life)
+            await self._clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    async def _leave_if_stopped(self, life: _Life) -> None:
+        if life.stopped and life.scope is not None:
+            life.scope.cancel()
+            await anyio.lowlevel.checkpoint()
