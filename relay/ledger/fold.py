@@ -57,7 +57,7 @@ class Concept(Generic[S]):
 
     def dump(self) -> bytes:
         """The state as JSON. Order is kept, since a lane's order is part of the state."""
-        return orjson.dumps(self.state)
+        return TypeAdapter(self.State).dump_json(self.state)
 
     def load(self, state: bytes) -> None:
         """Take a dumped state. Raises `pydantic.ValidationError` when it is another version's."""

@@ -1,0 +1,1 @@
+"""Cards that ask for leave, and their one decision."""

@@ -1,0 +1,157 @@
+"""A tool call that wants leave opens a card; the first valid decision closes it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from relay import texts
+from relay.behaviours.approvals.concept import Approvals, OpenApproval
+from relay.behaviours.approvals.verbs import ApprovalAsked, ApprovalClosed, DecisionRefused, Outcome
+from relay.behaviours.config.concept import Configured
+from relay.behaviours.intake.verbs import ChannelChosen, ChannelReacted
+from relay.behaviours.posting.concept import Outbox
+from relay.behaviours.posting.verbs import CardChoice, PostEditRequested, PostRequested
+from relay.behaviours.turns.verbs import ToolAsked, TurnEnded
+from relay.ledger.fold import View, rule
+from relay.ledger.interaction import Draft, Interaction
+
+CHOICES = (CardChoice(value="allow", label="✅ Allow once"), CardChoice(value="deny", label="❌ Deny"))
+CARD_COMMAND = 4000
+"""Characters of a command that a card shows; a longer one can't be shown whole, so it can't be allowed by a card."""
+
+
+@rule(ToolAsked)
+def open_card(i: Interaction, p: ToolAsked, view: View) -> Iterable[Draft]:
+    loaded = view.of(Configured).loaded
+    if p.request is None or loaded is None:
+        return
+    room = loaded.rooms.get(p.room)
+    approvers: list[str] = []
+    for name in (room.approvers if room else ()) or ("owner",):
+        if name == "owner":
+            approvers.append("owner")
+        else:
+            approvers.extend(f"{surface}:{id}" for surface, id in loaded.people.get(name, {}).items())
+    yield Draft.of(
+        ApprovalAsked(
+            turn=p.turn,
+            request=p.request,
+            room=p.room,
+            title=p.title,
+            command=p.command,
+            cwd=p.cwd,
+            digest=hashlib.sha256(p.command.encode()).hexdigest(),
+            approvers=tuple(approvers),
+            asker=p.asker,
+            deadline=i.at + loaded.approval_ms,
+        ),
+        i.id,
+        actor="rule:open-card",
+        scope=i.scope,
+        caused_by=[i.id],
+    )
+
+
+@rule(ApprovalAsked)
+def post_card(i: Interaction, p: ApprovalAsked, view: View) -> Iterable[Draft]:
+    yield Draft.of(
+        PostRequested(
+            kind="card",
+            text=_card_text(p, view),
+            ping=tuple(a for a in p.approvers if a != "owner") or ("owner",),
+            turn=p.turn,
+            approval=i.id,
+            choices=CHOICES,
+        ),
+        "post-card",
+        i.id,
+        "card",
+        0,
+        actor="rule:post-card",
+        scope=i.scope,
+        caused_by=[i.id],
+        outside=[f"card:{i.id}"],
+    )
+
+
+def _card_text(p: ApprovalAsked, view: View) -> str:
+    until = datetime.fromtimestamp(p.deadline / 1000, UTC).astimezone(view.of(Configured).zone)
+    return texts.card(p.title, p.command, p.cwd, p.asker, f"{until:%H:%M:%S}")
+
+
+@rule(ChannelChosen)
+def decide_by_choice(i: Interaction, p: ChannelChosen, view: View) -> Iterable[Draft]:
+    outcomes: dict[str, Outcome] = {"allow": "allowed", "deny": "denied"}
+    outcome = outcomes.get(p.choice)
+    if outcome is not None:
+        yield from _decide(i, p.card, outcome, f"{p.surface}:{p.person}", p.name, p.reason, view)
+
+
+@rule(ChannelReacted)
+def decide_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[Draft]:
+    outcomes: dict[str, Outcome] = {"✅": "allowed", "❌": "denied"}
+    outcome = outcomes.get(p.emoji)
+    if p.approval is not None and p.set and outcome is not None:
+        yield from _decide(i, p.approval, outcome, f"{p.surface}:{p.person}", p.name, "", view)
+
+
+def _decide(
+    i: Interaction, card: str, outcome: Outcome, person: str, name: str, reason: str, view: View
+) -> Iterable[Draft]:
+    approval = view.of(Approvals).state.open.get(card)
+    may = approval is not None and (
+        person in approval.approvers or (i.role == "owner" and "owner" in approval.approvers)
+    )
+    if approval is None or not may:
+        yield Draft.of(
+            DecisionRefused(approval=card, by=name, why="not an approver" if approval else "already decided"),
+            i.id,
+            actor="rule:decide",
+            scope=i.scope,
+            caused_by=[i.id],
+        )
+        return
+    yield closing(approval, outcome, name, reason, i.id, "rule:decide")
+
+
+def closing(approval: OpenApproval, outcome: Outcome, by: str, reason: str, cause: str, actor: str) -> Draft:
+    """The decision. All outcomes share one key, so whoever is first decides."""
+    return Draft.of(
+        ApprovalClosed(
+            approval=approval.approval,
+            turn=approval.turn,
+            request=approval.request,
+            outcome=outcome,
+            by=by,
+            reason=reason,
+            digest=approval.digest,
+        ),
+        approval.approval,
+        actor=actor,
+        scope=approval.scope,
+        caused_by=[approval.approval, cause] if cause != approval.approval else [cause],
+    )
+
+
+@rule(TurnEnded)
+def withdraw_with_turn(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
+    """A card of a turn that has ended can't be answered any more."""
+    for approval in view.of(Approvals).of_turn(p.turn):
+        yield closing(approval, "withdrawn", "relay", "the turn has ended", i.id, "rule:withdraw-with-turn")
+
+
+@rule(ApprovalClosed)
+def close_card(i: Interaction, p: ApprovalClosed, view: View) -> Iterable[Draft]:
+    card = view.of(Outbox).state.cards.get(p.approval)
+    if card is None:
+        return
+    yield Draft.of(
+        PostEditRequested(post=card.post, version=1, text=texts.card_outcome(p.outcome, p.by, p.reason), close_card=True),
+        card.post,
+        1,
+        actor="rule:close-card",
+        scope=i.scope,
+        caused_by=[i.id],
+    )

@@ -1,0 +1,49 @@
+"""The verbs of approvals."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from relay.ledger.interaction import Payload
+
+Outcome = Literal["allowed", "denied", "expired", "withdrawn"]
+
+
+class ApprovalAsked(Payload):
+    """Leave is asked for exactly these bytes. Its id is the approval's id."""
+
+    VERB: ClassVar[str] = "approval.asked"
+    turn: str
+    request: str
+    room: str
+    title: str
+    command: str
+    cwd: str
+    digest: str
+    """sha256 of the command: what is allowed is these bytes and nothing else."""
+    approvers: tuple[str, ...]
+    """Who may decide: `surface:person`, or `owner`."""
+    asker: str
+    deadline: int
+
+
+class ApprovalClosed(Payload):
+    """The one decision: every outcome has the same key, so the first one stands."""
+
+    VERB: ClassVar[str] = "approval.closed"
+    approval: str
+    turn: str
+    request: str
+    outcome: Outcome
+    by: str
+    reason: str = ""
+    digest: str
+
+
+class DecisionRefused(Payload):
+    """Somebody tried to decide a card and may not: it changes nothing, and stands here."""
+
+    VERB: ClassVar[str] = "approval.refused"
+    approval: str
+    by: str
+    why: Literal["not an approver", "already decided"]

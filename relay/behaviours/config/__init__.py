@@ -1,0 +1,1 @@
+"""What the relay was told by access.json, as a fact of the ledger: rules read it there."""

@@ -1,0 +1,1 @@
+"""What a scope follows."""

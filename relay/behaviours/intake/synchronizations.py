@@ -1,0 +1,36 @@
+"""What follows from a message that was taken in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relay import texts
+from relay.behaviours.intake.verbs import ChannelMessage
+from relay.behaviours.posting.verbs import ReactionRequested, notice
+from relay.ledger.fold import View, rule
+from relay.ledger.interaction import Draft, Interaction
+
+RECEIPT = "👀"
+
+
+@rule(ChannelMessage)
+def acknowledge_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
+    """A message that will be worked on gets 👀, after it is durable."""
+    if p.command is None:
+        yield Draft.of(
+            ReactionRequested(message=p.message, emoji=RECEIPT),
+            "acknowledge-message",
+            i.id,
+            p.message,
+            RECEIPT,
+            actor="rule:acknowledge-message",
+            scope=i.scope,
+            caused_by=[i.id],
+        )
+
+
+@rule(ChannelMessage)
+def tell_late_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
+    """A command that was typed while no relay listened does not act; who typed it is told."""
+    if p.command is not None and p.late:
+        yield notice(i, texts.late_command(p.command), label="tell-late-command", reply_to=p.message)

@@ -1,0 +1,1 @@
+"""Where each scope is posted."""

@@ -1,0 +1,73 @@
+"""`!retry` and 🔁: the work of an earlier turn runs again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from relay import texts
+from relay.behaviours.furniture import Command
+from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
+from relay.behaviours.posting.verbs import notice
+from relay.behaviours.retries.verbs import TurnRetryAsked
+from relay.behaviours.turns.concept import Turns
+from relay.behaviours.turns.verbs import Origin, TurnPrompted
+from relay.ledger.fold import View, rule
+from relay.ledger.interaction import Draft, Interaction
+
+RETRY = Command("!retry", "!retry", "runs the last turn's work again")
+
+
+def _retry(i: Interaction, turn: str, name: str, person: str, room: str, sources: Sequence[str], message: str) -> Draft:
+    return Draft.of(
+        TurnRetryAsked(turn=turn, by=name, person=person, room=room, sources=tuple(sources), message=message),
+        i.id,
+        actor="rule:retry",
+        role=i.role,
+        scope=i.scope,
+        caused_by=[i.id],
+    )
+
+
+@rule(ChannelMessage)
+def retry_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
+    if p.command != RETRY.word or p.late:
+        return
+    last = view.of(Turns).lane(i.scope).last
+    person = f"{p.surface}:{p.author}"
+    if last is None:
+        yield notice(i, texts.NO_TURN_TO_RETRY, label="retry-by-command", reply_to=p.message)
+    elif i.role != "owner" and all(o.person != person for o in last.origins):
+        yield notice(i, texts.NOT_YOURS_TO_RETRY, label="retry-by-command", reply_to=p.message)
+    else:
+        yield _retry(i, last.turn, p.name, person, p.room, last.sources, p.message)
+
+
+@rule(ChannelReacted)
+def retry_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[Draft]:
+    """🔁 on a message or on a reply, however old: the edge has looked up which turn it was."""
+    person = f"{p.surface}:{p.person}"
+    running = view.of(Turns).lane(i.scope).running
+    if p.emoji != "🔁" or not p.set or p.turn is None or not p.sources:
+        return
+    if running is not None and running.turn == p.turn:
+        return
+    if i.role == "owner" or p.asker == person:
+        yield _retry(i, p.turn, p.name, person, p.room, p.sources, p.message)
+
+
+@rule(TurnRetryAsked)
+def prompt_on_retry(i: Interaction, p: TurnRetryAsked, view: View) -> Iterable[Draft]:
+    yield Draft.of(
+        TurnPrompted(
+            room=p.room,
+            source=p.sources[0],
+            sources=p.sources,
+            origin=Origin(kind="message", name=p.by, person=p.person, message=p.message),
+        ),
+        "prompt-on-retry",
+        i.id,
+        actor="rule:prompt-on-retry",
+        role=i.role,
+        scope=i.scope,
+        caused_by=[i.id],
+    )

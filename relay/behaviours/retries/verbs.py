@@ -1,0 +1,19 @@
+"""The verb of retrying."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from relay.ledger.interaction import Payload
+
+
+class TurnRetryAsked(Payload):
+    """Somebody who may wants the work of that turn run again."""
+
+    VERB: ClassVar[str] = "turn.retry_asked"
+    turn: str
+    by: str
+    person: str
+    room: str
+    sources: tuple[str, ...]
+    message: str | None = None

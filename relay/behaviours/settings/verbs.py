@@ -1,0 +1,16 @@
+"""The verb of settings."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from relay.ledger.interaction import Payload
+
+
+class SettingChosen(Payload):
+    """A choice for the scope of the interaction."""
+
+    VERB: ClassVar[str] = "setting.chosen"
+    name: Literal["busy"]
+    value: str
+    by: str

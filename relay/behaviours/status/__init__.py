@@ -1,0 +1,1 @@
+"""`!status`, `!why` and `!help`."""

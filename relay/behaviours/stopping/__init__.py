@@ -1,0 +1,1 @@
+"""Stopping a running turn."""

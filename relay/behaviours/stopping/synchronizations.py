@@ -1,0 +1,76 @@
+"""`!stop`, 🛑, and a message that interrupts: the running turn is asked to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relay import texts
+from relay.behaviours.config.concept import Configured
+from relay.behaviours.furniture import Command
+from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
+from relay.behaviours.posting.verbs import notice
+from relay.behaviours.settings.concept import Settings
+from relay.behaviours.stopping.verbs import TurnStopAsked
+from relay.behaviours.turns.concept import Running, Turns
+from relay.behaviours.turns.verbs import TurnPrompted, TurnWithdrawn
+from relay.ledger.fold import View, rule
+from relay.ledger.interaction import Draft, Interaction
+
+STOP = Command("!stop", "!stop", "ends the turn that runs here")
+
+
+def _stop(i: Interaction, turn: str, by: str) -> Draft:
+    return Draft.of(
+        TurnStopAsked(turn=turn, by=by), i.id, actor="rule:stop", role=i.role, scope=i.scope, caused_by=[i.id]
+    )
+
+
+def _may(i: Interaction, person: str, running: Running) -> bool:
+    return i.role == "owner" or any(o.person == person for o in running.origins)
+
+
+@rule(ChannelMessage)
+def stop_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
+    if p.command != STOP.word or p.late:
+        return
+    running = view.of(Turns).lane(i.scope).running
+    if running is None:
+        yield notice(i, texts.NO_TURN_TO_STOP, label="stop-by-command", reply_to=p.message)
+    elif not _may(i, f"{p.surface}:{p.author}", running):
+        yield notice(i, texts.NOT_YOURS_TO_STOP, label="stop-by-command", reply_to=p.message)
+    else:
+        yield _stop(i, running.turn, p.name)
+
+
+@rule(ChannelReacted)
+def stop_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[Draft]:
+    """🛑 on a message of the running turn stops it; on one that still waits, it takes that one out of the lane."""
+    if p.emoji != "🛑" or not p.set:
+        return
+    lane = view.of(Turns).lane(i.scope)
+    person = f"{p.surface}:{p.person}"
+    running = lane.running
+    if running is not None and (p.turn == running.turn or p.target in running.sources):
+        if _may(i, person, running):
+            yield _stop(i, running.turn, p.name)
+        return
+    for waiting in lane.waiting:
+        if p.target in waiting.sources and (i.role == "owner" or waiting.origin.person == person):
+            yield Draft.of(
+                TurnWithdrawn(prompt=waiting.prompt, why="dropped", by=p.name, message=p.message),
+                waiting.prompt,
+                actor="rule:stop",
+                scope=i.scope,
+                caused_by=[i.id],
+            )
+
+
+@rule(TurnPrompted)
+def interrupt_when_chosen(i: Interaction, p: TurnPrompted, view: View) -> Iterable[Draft]:
+    """Where the owner chose `interrupt`, a person's message ends the running turn and runs next."""
+    running = view.of(Turns).lane(i.scope).running
+    room = view.of(Configured).room(p.room)
+    if running is None or p.origin.kind != "message" or room is None:
+        return
+    if view.of(Settings).busy(i.scope, room.busy) == "interrupt":
+        yield _stop(i, running.turn, p.origin.name)

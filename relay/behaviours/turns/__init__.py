@@ -1,0 +1,1 @@
+"""Lanes of prompts, and the turns that take them."""

@@ -1,0 +1,197 @@
+"""Lanes and turns: what waits in each scope, and what runs there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from relay.behaviours.config.verbs import ConfigLoaded
+from relay.behaviours.turns.verbs import (
+    Origin,
+    SessionLost,
+    SessionOpened,
+    SharedFile,
+    FileShared,
+    ToolAsked,
+    TurnEnded,
+    TurnPrompted,
+    TurnReplied,
+    TurnStarted,
+    TurnSteered,
+    TurnWithdrawn,
+)
+from relay.ledger.fold import Concept, on
+from relay.ledger.interaction import Interaction
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A prompt in the lane."""
+
+    prompt: str
+    room: str
+    sources: list[str]
+    origin: Origin
+    continues: str | None
+    tries: int
+    role: str
+    at: int
+
+
+@dataclass(slots=True)
+class Running:
+    """The turn of a scope. `boot` is the boot that runs it: of another boot, it is interrupted."""
+
+    turn: str
+    boot: str
+    room: str
+    agent: str
+    session: str
+    started_at: int
+    prompts: list[str]
+    sources: list[str]
+    origins: list[Origin]
+    steers: bool
+    tries: int
+    replies: int = 0
+    files: list[SharedFile] = field(default_factory=list[SharedFile])
+    tool: str = ""
+
+
+@dataclass(slots=True)
+class Last:
+    """The turn that ended last, for those who want it again."""
+
+    turn: str
+    room: str
+    sources: list[str]
+    origins: list[Origin]
+    status: str
+
+
+@dataclass(slots=True)
+class Lane:
+    waiting: list[Waiting] = field(default_factory=list[Waiting])
+    running: Running | None = None
+    last: Last | None = None
+    session: str | None = None
+    agent: str = ""
+
+
+@dataclass(slots=True)
+class TurnsState:
+    boot: str = ""
+    lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
+    startable: dict[str, int] = field(default_factory=dict[str, int])
+    """Scopes whose lane has prompts and no turn: what the driver owes; the value is the seq since when."""
+    running: dict[str, str] = field(default_factory=dict[str, str])
+    """scope → turn."""
+    orphans: dict[str, str] = field(default_factory=dict[str, str])
+    """Turns of an earlier boot → scope: they are to be ended as interrupted."""
+
+
+class Turns(Concept[TurnsState]):
+    """See the module. A prompt is forgotten when a turn has taken it or it was withdrawn, a turn when it has ended (the
+    last one of a scope when the next ends). So the state grows with the number of scopes and with what waits."""
+
+    NAME = "turns"
+    State = TurnsState
+
+    @on(ConfigLoaded)
+    def begin_boot(self, i: Interaction, p: ConfigLoaded) -> None:
+        if p.boot == self.state.boot:
+            return
+        self.state.boot = p.boot
+        self.state.orphans |= {turn: scope for scope, turn in self.state.running.items()}
+
+    @on(TurnPrompted)
+    def prompted(self, i: Interaction, p: TurnPrompted) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        sources = list(p.sources) or [p.source]
+        lane.waiting.append(Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at))
+        if lane.running is None:
+            self.state.startable.setdefault(i.scope, i.seq)
+
+    @on(TurnStarted)
+    def started(self, i: Interaction, p: TurnStarted) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        taken = [w for w in lane.waiting if w.prompt in p.takes]
+        lane.waiting = [w for w in lane.waiting if w.prompt not in p.takes]
+        lane.running = Running(
+            turn=i.id,
+            boot=self.state.boot,
+            room=p.room,
+            agent=p.agent,
+            session=p.session,
+            started_at=i.at,
+            prompts=list(p.takes),
+            sources=list(p.sources),
+            origins=[w.origin for w in taken],
+            steers=p.steers,
+            tries=max((w.tries for w in taken), default=0),
+        )
+        self.state.startable.pop(i.scope, None)
+        self.state.running[i.scope] = i.id
+
+    @on(TurnSteered)
+    def steered(self, i: Interaction, p: TurnSteered) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        taken = [w for w in lane.waiting if w.prompt == p.prompt]
+        lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
+        if lane.running is not None and lane.running.turn == p.turn:
+            lane.running.prompts.append(p.prompt)
+            lane.running.sources.append(p.source)
+            lane.running.origins.extend(w.origin for w in taken)
+        if not lane.waiting:
+            self.state.startable.pop(i.scope, None)
+
+    @on(TurnWithdrawn)
+    def withdrawn(self, i: Interaction, p: TurnWithdrawn) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
+        if not lane.waiting:
+            self.state.startable.pop(i.scope, None)
+
+    @on(TurnReplied)
+    def replied(self, i: Interaction, p: TurnReplied) -> None:
+        running = self.lane(i.scope).running
+        if running is not None and running.turn == p.turn:
+            running.replies += 1
+
+    @on(FileShared)
+    def shared(self, i: Interaction, p: FileShared) -> None:
+        running = self.lane(i.scope).running
+        if running is not None and running.turn == p.turn:
+            running.files.append(SharedFile(name=p.name, digest=p.digest, size=p.size))
+
+    @on(ToolAsked)
+    def tool_asked(self, i: Interaction, p: ToolAsked) -> None:
+        running = self.lane(i.scope).running
+        if running is not None and running.turn == p.turn:
+            running.tool = p.title[:200]
+
+    @on(TurnEnded)
+    def ended(self, i: Interaction, p: TurnEnded) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        self.state.orphans.pop(p.turn, None)
+        if lane.running is None or lane.running.turn != p.turn:
+            return
+        lane.last = Last(p.turn, p.room, list(p.sources), list(p.origins), p.status)
+        lane.running = None
+        self.state.running.pop(i.scope, None)
+        if lane.waiting:
+            self.state.startable[i.scope] = i.seq
+
+    @on(SessionOpened)
+    def session_opened(self, i: Interaction, p: SessionOpened) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        lane.session, lane.agent = p.token, p.agent
+
+    @on(SessionLost)
+    def session_lost(self, i: Interaction, p: SessionLost) -> None:
+        lane = self.state.lanes.setdefault(i.scope, Lane())
+        if lane.session == p.token:
+            lane.session = None
+
+    def lane(self, scope: str) -> Lane:
+        """The scope's lane; an empty one for a scope that was never prompted."""
+        return self.state.lanes.get(scope) or Lane()

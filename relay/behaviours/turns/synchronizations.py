@@ -1,0 +1,124 @@
+"""What asks for a turn, and what is told of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from relay import texts
+from relay.behaviours.config.concept import Configured
+from relay.behaviours.intake.verbs import ChannelMessage
+from relay.behaviours.posting.verbs import PostRequested, ReactionRequested, notice
+from relay.behaviours.turns.concept import Turns
+from relay.behaviours.turns.verbs import Origin, TurnEnded, TurnPrompted, TurnWithdrawn
+from relay.ledger.fold import View, rule
+from relay.ledger.interaction import Draft, Interaction
+
+MOST_TRIES = 3
+"""How often interrupted work is picked up by itself; then a person is asked."""
+SILENT = "👌"
+
+
+@rule(ChannelMessage)
+def prompt_on_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
+    """A message that is no command asks for a turn."""
+    if p.command is None:
+        origin = Origin(kind="message", name=p.name, person=f"{p.surface}:{p.author}", message=p.message)
+        yield Draft.of(
+            TurnPrompted(room=p.room, source=i.id, origin=origin),
+            "prompt-on-message",
+            i.id,
+            actor="rule:prompt-on-message",
+            role=i.role,
+            scope=i.scope,
+            caused_by=[i.id],
+        )
+
+
+@rule(TurnPrompted)
+def withdraw_when_full(i: Interaction, p: TurnPrompted, view: View) -> Iterable[Draft]:
+    """A lane has a length: what comes over it is dropped, and that is said."""
+    loaded = view.of(Configured).loaded
+    waiting = view.of(Turns).lane(i.scope).waiting
+    if loaded is None or p.origin.kind != "message" or len(waiting) <= loaded.queue:
+        return
+    if not any(w.prompt == i.id for w in waiting):
+        return
+    yield Draft.of(
+        TurnWithdrawn(prompt=i.id, why="queue full", by="relay", message=p.origin.message),
+        i.id,
+        actor="rule:withdraw-when-full",
+        scope=i.scope,
+        caused_by=[i.id],
+    )
+
+
+@rule(TurnWithdrawn)
+def tell_withdrawn(i: Interaction, p: TurnWithdrawn, view: View) -> Iterable[Draft]:
+    loaded = view.of(Configured).loaded
+    if p.why == "queue full" and loaded is not None:
+        yield notice(i, texts.queue_full(loaded.queue), label="tell-withdrawn", reply_to=p.message)
+
+
+@rule(TurnEnded)
+def continue_after_interruption(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
+    """A turn that a restart cut off goes on in its session, a few times; what it had taken stays taken."""
+    if p.status != "interrupted" or not p.resumable or p.tries >= MOST_TRIES or not p.origins:
+        return
+    yield Draft.of(
+        TurnPrompted(
+            room=p.room,
+            source=p.sources[0],
+            sources=p.sources,
+            origin=p.origins[-1],
+            continues=p.turn,
+            tries=p.tries + 1,
+        ),
+        "continue-after-interruption",
+        i.id,
+        actor="rule:continue-after-interruption",
+        role=i.role,
+        scope=i.scope,
+        caused_by=[i.id],
+    )
+
+
+@rule(TurnEnded)
+def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
+    """Every end but a completed one is told in the thread, with what can be done."""
+    message = next((o.message for o in reversed(p.origins) if o.message), None)
+    if p.status == "completed":
+        if p.replies == 0:
+            yield from _silent(i, p)
+        return
+    text = {
+        "cancelled": texts.turn_cancelled(p.reason or "asked"),
+        "failed": texts.turn_failed(p.reason or "no reason given"),
+        "refused": texts.turn_refused(p.reason or "no reason given"),
+        "limited": texts.turn_limited(p.reason),
+        "interrupted": texts.TURN_GOES_ON if p.resumable and p.tries < MOST_TRIES else texts.TURN_INTERRUPTED,
+    }[p.status]
+    ping = () if p.status in ("cancelled", "interrupted") else tuple(dict.fromkeys(o.person for o in p.origins))
+    yield Draft.of(
+        PostRequested(kind="notice", text=text, reply_to=message, ping=ping, turn=p.turn),
+        "tell-ended",
+        i.id,
+        "notice",
+        0,
+        actor="rule:tell-ended",
+        scope=i.scope,
+        caused_by=[i.id],
+    )
+
+
+def _silent(i: Interaction, p: TurnEnded) -> Iterable[Draft]:
+    for message in dict.fromkeys(o.message for o in p.origins if o.message):
+        yield Draft.of(
+            ReactionRequested(message=message, emoji=SILENT),
+            "tell-ended",
+            i.id,
+            message,
+            SILENT,
+            actor="rule:tell-ended",
+            scope=i.scope,
+            caused_by=[i.id],
+        )

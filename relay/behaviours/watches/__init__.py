@@ -1,0 +1,1 @@
+"""Armed intents that wake an agent when the world changes."""

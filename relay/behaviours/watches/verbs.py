@@ -1,0 +1,120 @@
+"""The verbs of watches."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from relay.ledger.interaction import Payload
+from watch_supervisor.spec import WatchSpec
+
+Via = Literal["message", "tool", "config"]
+
+
+class WatchRequested(Payload):
+    """Somebody wants a watch armed in the scope of the interaction."""
+
+    VERB: ClassVar[str] = "watch.requested"
+    spec: WatchSpec
+    room: str
+    via: Via
+    by: str
+    """Who is named: a person's name, the agent's, or `access.json`."""
+    person: str = ""
+    turn: str | None = None
+    declared: str | None = None
+    """For a declared one: the digest of its text in access.json."""
+    message: str | None = None
+
+
+class WatchJudged(Payload):
+    """What may be watched was looked at: where the path really leads."""
+
+    VERB: ClassVar[str] = "watch.judged"
+    request: str
+    allowed: bool
+    reasons: tuple[str, ...] = ()
+    confined: bool = True
+
+
+class WatchRefused(Payload):
+    """The watch is not armed, and why."""
+
+    VERB: ClassVar[str] = "watch.refused"
+    request: str
+    name: str
+    reason: str
+
+
+class WatchArmed(Payload):
+    """The watch is on. Its id is the watch's id; a name is armed once in a scope."""
+
+    VERB: ClassVar[str] = "watch.armed"
+    request: str
+    spec: WatchSpec
+    room: str
+    via: Via
+    by: str
+    person: str
+    confined: bool
+    replaced: str | None = None
+
+
+class WatchStarted(Payload):
+    """One life of the source has begun, from that state."""
+
+    VERB: ClassVar[str] = "watch.started"
+    armed: str
+    run: str
+    boot: str
+    source_state: dict[str, Any]
+
+
+class WatchExited(Payload):
+    """That life of the source is over, because its watch is off."""
+
+    VERB: ClassVar[str] = "watch.exited"
+    armed: str
+    run: str
+
+
+class WatchFired(Payload):
+    """An escalation. `text` is a unified diff or the reminder; `source_state` is the source's after it."""
+
+    VERB: ClassVar[str] = "watch.fired"
+    armed: str
+    run: str
+    number: int
+    name: str
+    room: str
+    by: str
+    person: str
+    notify: bool
+    why: str
+    text: str
+    blob: str | None = None
+    count: int
+    dropped: int
+    source_state: dict[str, Any]
+    last: bool
+
+
+class WatchAdvanced(Payload):
+    """The source's state moved on without a fire."""
+
+    VERB: ClassVar[str] = "watch.advanced"
+    armed: str
+    run: str
+    source_state: dict[str, Any]
+
+
+class WatchDisarmed(Payload):
+    """The watch is off."""
+
+    VERB: ClassVar[str] = "watch.disarmed"
+    armed: str
+    name: str
+    reason: Literal["done", "ttl", "max fires", "replaced", "asked", "failed", "not declared any more"]
+    by: str = ""
+    detail: str = ""
+    path: str | None = None
+    """What a file watch looked at."""

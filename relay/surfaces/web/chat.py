@@ -1,0 +1,394 @@
+"""The chat behind the page: rooms, threads, messages, reactions, clicks. To the page what Discord's servers are to Discord.
+
+It keeps what people and the relay said in a file of its own and tells the open pages. It never decides who may do what,
+never answers, and takes nothing back: what it answered with an id is durable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import aiosqlite
+import anyio
+import orjson
+
+from relay.clock import Clock
+from relay.errors import ConfigError, SurfaceError
+from relay.surfaces.surface import (
+    ChoiceEvent,
+    MessageEvent,
+    OutgoingPost,
+    Person,
+    Place,
+    ReactionEvent,
+    SeenPost,
+)
+from relay.surfaces.web.announcements import Announcements
+from relay.surfaces.web.chat_file import ChatFile
+from relay.surfaces.web.seen import (
+    COLUMNS,
+    MOST_NAME,
+    MOST_TITLE,
+    NotThere,
+    Reaction,
+    SeenMessage,
+    checked_emoji,
+    checked_person,
+    checked_post,
+    checked_text,
+    mentions,
+    message_id,
+    message_number,
+    one_line,
+)
+
+OUR_ID = "relay"
+MOST_REACTIONS = 100
+"""Different reactions (person and emoji) that one message ever takes."""
+
+PersonEvent = MessageEvent | ReactionEvent | ChoiceEvent
+_ROOM_ID = re.compile(r"[^\s/:]{1,64}\Z")
+_THREAD = re.compile(r"(.+)/t([1-9][0-9]{0,17})\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRoom:
+    """A room of the page, from the configuration. `agent` is the name that the relay's posts bear there."""
+
+    id: str
+    label: str
+    agent: str = "relay"
+
+
+class LocalChat:
+    """See the module. Made by `open`; every call raises `StoreUnavailable` when the file can't be written or read."""
+
+    def __init__(self, file: ChatFile, rooms: Sequence[ChatRoom], clock: Clock) -> None:
+        self._file = file
+        self._rooms = {room.id: room for room in rooms}
+        self._clock = clock
+        self._came = anyio.Event()
+        self.announcements = Announcements()
+
+    @classmethod
+    async def open(cls, path: Path, rooms: Sequence[ChatRoom], clock: Clock) -> Self:
+        """Open or create the chat. A room that is gone from `rooms` keeps its messages, unseen, until it is back.
+
+        Raises `ConfigError` for a room's name that can't be one, `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`.
+        """
+        for room in rooms:
+            if not _ROOM_ID.match(room.id):
+                raise ConfigError(
+                    f"the page's room {room.id[:80]!r} has a name that can't be one.",
+                    "Use up to 64 characters without spaces, slashes or colons, such as web:main.",
+                )
+        return cls(await ChatFile.open(path), rooms, clock)
+
+    async def close(self) -> None:
+        self.announcements.close()
+        await self._file.close()
+
+    # -- places -------------------------------------------------------------------------------------------------------
+
+    async def places(self) -> list[Place]:
+        """Every room, in the order of the configuration, and every thread of one, oldest first."""
+        threads = await self._file.fetch("SELECT room, number, title FROM thread ORDER BY number")
+        return [
+            *(Place(room.id, room.id, thread=False, title=room.label) for room in self._rooms.values()),
+            *(
+                Place(f"{room}/t{number}", room, thread=True, title=title)
+                for room, number, title in threads
+                if room in self._rooms
+            ),
+        ]
+
+    async def place(self, place: str) -> Place | None:
+        """A room or thread; None when there is none of that name (any more)."""
+        if room := self._rooms.get(place):
+            return Place(place, place, thread=False, title=room.label)
+        found = _THREAD.match(place)
+        if not found or found[1] not in self._rooms:
+            return None
+        rows = await self._file.fetch("SELECT title FROM thread WHERE number = ? AND room = ?", int(found[2]), found[1])
+        return Place(place, found[1], thread=True, title=rows[0][0]) if rows else None
+
+    async def _standing(self, place: str) -> tuple[Place, ChatRoom]:
+        found = await self.place(place)
+        if found is None:
+            rooms = ", ".join(self._rooms) or "none"
+            raise NotThere(f"the page has no room or thread {place[:80]!r}.", f"Its rooms: {rooms}.")
+        return found, self._rooms[found.room]
+
+    async def open_thread_as(self, person: Person, room: str, title: str) -> Place:
+        """A new thread, opened by a person. An empty title becomes the thread's number."""
+        return await self._open_thread(checked_person(person).id, room, title, None)
+
+    async def open_thread(self, room: str, title: str, nonce: str) -> Place:
+        """A new thread, opened by the relay; the same nonce gives the first one."""
+        return await self._open_thread(OUR_ID, room, title, nonce)
+
+    async def _open_thread(self, opener: str, room: str, title: str, nonce: str | None) -> Place:
+        if room not in self._rooms:
+            raise NotThere(f"the page has no room {room[:80]!r}.", f"Its rooms: {', '.join(self._rooms) or 'none'}.")
+        title = one_line(title, MOST_TITLE)
+        async with self._file.writing() as write:
+            rows = await write.execute_fetchall(
+                "INSERT INTO thread(room, title, opened_by, opened_at, nonce) VALUES (?, ?, ?, ?, ?)"
+                " ON CONFLICT(nonce) DO NOTHING RETURNING number",
+                (room, title, opener, self._clock.now_ms(), nonce),
+            )
+            fresh = [row[0] for row in rows]
+            if fresh and not title:
+                title = f"thread {fresh[0]}"
+                await write.execute("UPDATE thread SET title = ? WHERE number = ?", (title, fresh[0]))
+        if not fresh:
+            ((room, number, title),) = await self._file.fetch(
+                "SELECT room, number, title FROM thread WHERE nonce = ?", nonce
+            )
+            return Place(f"{room}/t{number}", room, thread=True, title=title)
+        place = Place(f"{room}/t{fresh[0]}", room, thread=True, title=title)
+        self.announcements.announce("thread", place=asdict(place))
+        return place
+
+    # -- what people do -----------------------------------------------------------------------------------------------
+
+    async def post_as(
+        self, person: Person, place: str, text: str, reply_to: str | None = None, nonce: str | None = None
+    ) -> MessageEvent:
+        """What a person says. The same nonce again gives the first message. Raises `NotThere`, `TooBig`, `SurfaceError`."""
+        _, room = await self._standing(place)
+        text, person = checked_text(text), checked_person(person)
+        replied = await self._message(place, reply_to) if reply_to else None
+        called = mentions(text, {room.agent, OUR_ID}) or bool(replied and replied.ours)
+        values = (place, 0, person.id, person.name, person.bot, person.owner, text, replied and replied.number, called)
+        number = await self._say(values, OutgoingPost(text), nonce and f"page {nonce}")
+        return (await self._message(place, message_id(number))).event()
+
+    async def react_as(self, person: Person, place: str, message: str, emoji: str, *, add: bool) -> ReactionEvent:
+        """A person sets a reaction or takes it back. Doing again what stands already changes and tells nothing."""
+        person = checked_person(person)
+        count, changed = await self._react(person, place, message, emoji, add=add, ours=False)
+        if changed:
+            self._tell_came()
+        return ReactionEvent(place, message, person, checked_emoji(emoji), add, count)
+
+    async def choose_as(
+        self, person: Person, place: str, message: str, card: str, value: str, reason: str = ""
+    ) -> ChoiceEvent:
+        """A person clicks on a card. Whether the click counts is not decided here. Raises `NotThere`, `SurfaceError`."""
+        seen, person = await self._message(place, message), checked_person(person)
+        choice = next((choice for choice in seen.choices if choice.value == value), None)
+        if not seen.card or seen.card != card:
+            raise NotThere(f"message {message} has no such card.", "Reload the page.")
+        if not seen.card_open:
+            raise SurfaceError("this card is closed: it was decided, or its time is over.")
+        if choice is None:
+            labels = ", ".join(choice.label for choice in seen.choices)
+            raise NotThere(f"the card has no choice {value[:80]!r}.", f"It has: {labels}.")
+        reason = checked_text(reason) if reason.strip() else ""
+        body = {"place": place, "message": message, "card": card, "value": value, "reason": reason}
+        chosen = {"value": value, "label": choice.label, "name": person.name}
+        async with self._file.writing() as write:
+            number = await _keep_event(write, "choice", {**body, "person": asdict(person)})
+            await write.execute(
+                "UPDATE message SET chosen = ? WHERE number = ?", (orjson.dumps(chosen).decode(), seen.number)
+            )
+        await self._announce("edited", place, seen.number)
+        self._tell_came()
+        return ChoiceEvent(place, message, card, person, value, f"c{number}", reason)
+
+    # -- what the relay does ------------------------------------------------------------------------------------------
+
+    async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
+        """Post once; the same nonce gives the first message's id, whatever the post says by then."""
+        if rows := await self._file.fetch("SELECT number FROM message WHERE nonce = ?", f"relay {nonce}"):
+            return message_id(rows[0][0])
+        _, room = await self._standing(place)
+        text = checked_post(post.text, bare=not (post.files or post.card))
+        replied = (await self._message(place, post.reply_to)).number if post.reply_to else None
+        name = one_line(room.agent, MOST_NAME) or OUR_ID
+        values = (place, 1, OUR_ID, name, 1, 0, text, replied, 0)
+        return message_id(await self._say(values, post, f"relay {nonce}"))
+
+    async def _say(self, values: tuple[Any, ...], post: OutgoingPost, nonce: str | None) -> int:
+        files = [{**asdict(file), "name": one_line(file.name, 200) or "file"} for file in post.files]
+        choices = [{"value": c.value, "label": one_line(c.label, MOST_NAME) or c.value} for c in post.choices]
+        hung = (list(post.ping), files, choices)
+        ping, attached, buttons = (orjson.dumps(value).decode() for value in hung)
+        async with self._file.writing() as write:
+            rows = await write.execute_fetchall(
+                "INSERT INTO message(place, ours, person, name, bot, owner, text, reply_to, mentions_us, ping, files, card,"
+                " choices, card_open, chosen, sent_at, nonce) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,'{}',?,?)"
+                " ON CONFLICT(nonce) DO NOTHING RETURNING number",
+                (*values, ping, attached, post.card, buttons, bool(post.card), self._clock.now_ms(), nonce),
+            )
+            fresh = [int(row[0]) for row in rows]
+            if fresh and not values[1]:
+                await _keep_event(write, "message", {"message": fresh[0]})
+        if not fresh:
+            ((first,),) = await self._file.fetch("SELECT number FROM message WHERE nonce = ?", nonce)
+            return int(first)
+        await self._announce("message", str(values[0]), fresh[0])
+        self._tell_came()
+        return fresh[0]
+
+    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+        """Another text for a message of the relay. Raises `NotThere`, and `SurfaceError` for a person's message."""
+        seen = await self._message(place, message)
+        if not seen.ours:
+            raise SurfaceError(f"message {message} is {seen.person.name}'s: the relay edits only its own.")
+        text = checked_post(text, bare=not seen.files)
+        async with self._file.writing() as write:
+            await write.execute(
+                "UPDATE message SET text = ?, edited_at = ?, card_open = card_open AND ? WHERE number = ?",
+                (text, self._clock.now_ms(), not close_card, seen.number),
+            )
+        await self._announce("edited", place, seen.number)
+
+    async def react(self, place: str, message: str, emoji: str, *, add: bool) -> None:
+        """The relay's own reaction. Setting what is set, or taking back what isn't, is fine."""
+        _, room = await self._standing(place)
+        await self._react(Person(OUR_ID, room.agent, bot=True), place, message, emoji, add=add, ours=True)
+
+    async def _react(
+        self, person: Person, place: str, message: str, emoji: str, *, add: bool, ours: bool
+    ) -> tuple[int, bool]:
+        """The count after it, which grows with every change, and whether this was one."""
+        seen, emoji = await self._message(place, message), checked_emoji(emoji)
+        async with self._file.writing() as write:
+            rows = await write.execute_fetchall(
+                "SELECT person, emoji, is_set, count FROM reaction WHERE message = ?", (seen.number,)
+            )
+            had = {(row[0], row[1]): (bool(row[2]), int(row[3])) for row in rows}
+            is_set, count = had.get((person.id, emoji), (False, 0))
+            if is_set == add:
+                return count, False
+            if (person.id, emoji) not in had and len(had) >= MOST_REACTIONS:
+                raise SurfaceError(f"this message has had {MOST_REACTIONS} reactions; it takes no other.")
+            await write.execute(
+                "INSERT INTO reaction(message, person, name, emoji, is_set, count) VALUES (?, ?, ?, ?, ?, 1)"
+                " ON CONFLICT(message, person, emoji) DO UPDATE SET"
+                " is_set = excluded.is_set, name = excluded.name, count = count + 1",
+                (seen.number, person.id, person.name, emoji, add),
+            )
+            if not ours:
+                body = {"place": place, "message": message, "emoji": emoji, "set": add, "count": count + 1}
+                await _keep_event(write, "reaction", {**body, "person": asdict(person)})
+        reactions = (await self._reactions([seen.number])).get(seen.number, [])
+        told = [asdict(reaction) for reaction in reactions]
+        self.announcements.announce("reaction", place=place, message=message, reactions=told)
+        return count + 1, True
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    async def _select(self, tail: str, *values: Any) -> list[SeenMessage]:
+        return [SeenMessage.of(row) for row in await self._file.fetch(f"SELECT {COLUMNS} FROM message {tail}", *values)]
+
+    async def _message(self, place: str, id: str) -> SeenMessage:
+        await self._standing(place)
+        found = await self._select("WHERE number = ? AND place = ?", message_number(id), place)
+        if not found:
+            newest = await self.newest(place)
+            there = f"The newest one there is {message_id(newest)}." if newest else "Nothing was said there yet."
+            raise NotThere(f"there is no message {id[:80]!r} in {place}.", there)
+        return found[0]
+
+    async def _reactions(self, numbers: Sequence[int]) -> dict[int, list[Reaction]]:
+        rows = await self._file.fetch(
+            "SELECT message, emoji, person, name FROM reaction WHERE is_set AND message IN"
+            " (SELECT value FROM json_each(?)) ORDER BY number",
+            orjson.dumps(list(numbers)).decode(),
+        )
+        people: dict[tuple[int, str], list[dict[str, str]]] = {}
+        for number, emoji, person, name in rows:
+            people.setdefault((number, emoji), []).append({"id": person, "name": name})
+        found: dict[int, list[Reaction]] = {}
+        for (number, emoji), who in people.items():
+            found.setdefault(number, []).append(Reaction(emoji, tuple(who)))
+        return found
+
+    async def messages(self, place: str, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
+        """A page of what was said, oldest first: the newest, or the newest before a position, as the page is given it."""
+        await self._standing(place)
+        before = 2**62 if before is None else before
+        seen = await self._select(
+            "WHERE place = ? AND number < ? ORDER BY number DESC LIMIT ?", place, before, min(max(limit, 1), 200)
+        )
+        reactions = await self._reactions([message.number for message in seen])
+        return [message.told(reactions.get(message.number, ())) for message in reversed(seen)]
+
+    async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        """What people wrote after that position, oldest first."""
+        await self._standing(place)
+        seen = await self._select(
+            "WHERE place = ? AND number > ? AND NOT ours ORDER BY number LIMIT ?", place, position, max(limit, 1)
+        )
+        return [message.event() for message in seen]
+
+    async def newest(self, place: str) -> int:
+        """The position of the newest message of a place; 0 when it is empty."""
+        await self._standing(place)
+        rows = await self._file.fetch("SELECT coalesce(max(number), 0) FROM message WHERE place = ?", place)
+        return int(rows[0][0])
+
+    async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
+        """The relay's messages sent at or after that time, oldest first."""
+        await self._standing(place)
+        seen = await self._select("WHERE place = ? AND ours AND sent_at >= ? ORDER BY number", place, since_ms)
+        return [message.post() for message in seen]
+
+    async def _announce(self, kind: str, place: str, number: int) -> None:
+        if len(self.announcements):
+            seen = await self._select("WHERE number = ? AND place = ?", number, place)
+            reactions = await self._reactions([number])
+            for message in seen:
+                self.announcements.announce(kind, message=message.told(reactions.get(number, ())))
+
+    # -- what the relay has not taken yet -----------------------------------------------------------------------------
+
+    async def undelivered(self, after: int, limit: int) -> list[tuple[int, PersonEvent]]:
+        """What people did and the relay has not confirmed, in order, with the numbers to confirm by."""
+        rows = await self._file.fetch(
+            "SELECT number, kind, body FROM undelivered WHERE number > ? ORDER BY number LIMIT ?", after, limit
+        )
+        events: list[tuple[int, PersonEvent]] = []
+        for number, kind, raw in rows:
+            body: dict[str, Any] = orjson.loads(raw)
+            if kind == "message":
+                seen = await self._select("WHERE number = ?", body["message"])
+                events.extend((number, message.event()) for message in seen)
+                continue
+            body["person"] = Person(**body["person"])
+            if kind == "reaction":
+                events.append((number, ReactionEvent(**body)))
+            else:
+                events.append((number, ChoiceEvent(**body, event=f"c{number}")))
+        return events
+
+    async def came(self) -> None:
+        """Wait until a person did something."""
+        await self._came.wait()
+
+    def listen(self) -> None:
+        """Forget what came so far; call it before `undelivered`, so that nothing falls between it and `came`."""
+        self._came = anyio.Event()
+
+    async def delivered(self, through: int) -> None:
+        """The relay has everything up to that number."""
+        async with self._file.writing() as write:
+            await write.execute("DELETE FROM undelivered WHERE number <= ?", (through,))
+
+    def _tell_came(self) -> None:
+        self._came.set()
+
+
+async def _keep_event(write: aiosqlite.Connection, kind: str, body: dict[str, Any]) -> int:
+    """Note, in the same transaction, what is to be delivered; its number."""
+    ((number,),) = await write.execute_fetchall(
+        "INSERT INTO undelivered(kind, body) VALUES (?, ?) RETURNING number", (kind, orjson.dumps(body).decode())
+    )
+    return int(number)

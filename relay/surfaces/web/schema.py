@@ -1,0 +1,31 @@
+"""The tables of the page's chat. It never holds what the relay decided: that stands in the ledger.
+
+A message's number is its position too: it grows over all places, so it grows in each. `undelivered` keeps what people
+did until the relay has it, so a click or a reaction outlives a crash as a message does.
+"""
+
+from __future__ import annotations
+
+MIGRATIONS = (
+    """
+    CREATE TABLE thread(
+        number INTEGER PRIMARY KEY AUTOINCREMENT, room TEXT NOT NULL, title TEXT NOT NULL,
+        opened_by TEXT NOT NULL, opened_at INTEGER NOT NULL, nonce TEXT UNIQUE
+    ) STRICT;
+    CREATE INDEX thread_of_room ON thread(room, number);
+    CREATE TABLE message(
+        number INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, ours INTEGER NOT NULL,
+        person TEXT NOT NULL, name TEXT NOT NULL, bot INTEGER NOT NULL, owner INTEGER NOT NULL,
+        text TEXT NOT NULL, reply_to INTEGER, mentions_us INTEGER NOT NULL, ping TEXT NOT NULL, files TEXT NOT NULL,
+        card TEXT NOT NULL, choices TEXT NOT NULL, card_open INTEGER NOT NULL, chosen TEXT NOT NULL,
+        sent_at INTEGER NOT NULL, edited_at INTEGER, nonce TEXT UNIQUE
+    ) STRICT;
+    CREATE INDEX message_of_place ON message(place, number);
+    CREATE TABLE reaction(
+        number INTEGER PRIMARY KEY, message INTEGER NOT NULL, person TEXT NOT NULL, name TEXT NOT NULL,
+        emoji TEXT NOT NULL, is_set INTEGER NOT NULL, count INTEGER NOT NULL, UNIQUE(message, person, emoji)
+    ) STRICT;
+    CREATE TABLE undelivered(number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, body TEXT NOT NULL) STRICT;
+    """,
+)
+VERSION = len(MIGRATIONS)

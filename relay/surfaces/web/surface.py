@@ -1,0 +1,124 @@
+"""The page's chat as a surface of the relay. It brings what people did, in order, and never drops any of it.
+
+An event is durable in the chat before it is brought here, and leaves the chat's list of undelivered ones only after the
+relay took it: after a crash some may come twice, which the ledger's keys make harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from relay.clock import Clock
+from relay.errors import RelayError, StoreUnavailable
+from relay.surfaces.surface import (
+    Capabilities,
+    LiveView,
+    MessageEvent,
+    OutgoingPost,
+    Place,
+    ReactionEvent,
+    SeenPost,
+    SurfaceEvents,
+)
+from relay.surfaces.web.chat import LocalChat, PersonEvent
+from relay.surfaces.web.seen import MOST_OWN_UNITS
+
+FIRST_WAIT = 0.25
+LONGEST_WAIT = 15.0
+MOST_LIVE_TEXT = 20_000
+_BATCH = 50
+_log = logging.getLogger(__name__)
+
+
+class WebSurface:
+    """See `Surface`."""
+
+    def __init__(self, chat: LocalChat, clock: Clock) -> None:
+        self._chat = chat
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return "web"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(limit=MOST_OWN_UNITS)
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    async def run(self, events: SurfaceEvents) -> None:
+        wait = FIRST_WAIT
+        ready, after = False, 0
+        while True:
+            try:
+                if not ready:
+                    await events.ready(await self._chat.places())
+                    ready = True
+                self._chat.listen()
+                for number, event in await self._chat.undelivered(after, _BATCH):
+                    await self._deliver(events, event)
+                    after = number
+                    wait = FIRST_WAIT
+                    self._chat.announcements.say_trouble("")
+                    await self._chat.delivered(after)
+                    break
+                else:
+                    await self._chat.came()
+            except StoreUnavailable as error:
+                _log.warning("the page's messages wait: %s", error)
+                self._chat.announcements.say_trouble(
+                    f"Your messages are kept, but the relay can't take them in just now: {error} {error.advice}".strip()
+                )
+                await self._clock.sleep(wait)
+                wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _deliver(self, events: SurfaceEvents, event: PersonEvent) -> None:
+        try:
+            if isinstance(event, MessageEvent):
+                await events.message(event)
+            elif isinstance(event, ReactionEvent):
+                await events.reaction(event)
+            else:
+                await events.choice(event)
+        except RelayError as error:
+            if error.kind != "permanent":
+                raise
+            # It would be refused each time, and everything behind it would wait for ever.
+            _log.error("the relay refused message %s of the page: %s", event.message, error)
+            self._chat.announcements.announce(
+                "refused", place=event.place, message=event.message, error=str(error), advice=error.advice
+            )
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    async def place(self, place: str) -> Place | None:
+        return await self._chat.place(place)
+
+    async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
+        return await self._chat.post(place, post, nonce)
+
+    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+        await self._chat.edit(place, message, text, close_card=close_card)
+
+    async def open_thread(self, room: str, title: str, nonce: str) -> str:
+        return (await self._chat.open_thread(room, title, nonce)).place
+
+    async def react(self, place: str, message: str, emoji: str, *, add: bool) -> None:
+        await self._chat.react(place, message, emoji, add=add)
+
+    async def show(self, place: str, view: LiveView | None) -> None:
+        if view is not None and len(view.text) > MOST_LIVE_TEXT:
+            view = replace(view, text="…" + view.text[-MOST_LIVE_TEXT:])
+        self._chat.announcements.show(place, view)
+
+    async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        return await self._chat.read_since(place, position, limit)
+
+    async def newest(self, place: str) -> int:
+        return await self._chat.newest(place)
+
+    async def own_since(self, place: str, since_ms: int) -> Sequence[SeenPost]:
+        return await self._chat.own_since(place, since_ms)

@@ -1,0 +1,220 @@
+"""All texts for people, in one catalogue. Short, plain, and with what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 fire`, `2 fires`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def span(ms: int) -> str:
+    """A length of time as people say it: `45 s`, `12 min`, `3 h 5 min`, `2 d 4 h`."""
+    seconds = max(0, round(ms / 1000))
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = seconds // 60
+    if minutes < 120:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+def inline(text: str, most: int = 80) -> str:
+    """Untrusted text on one line, without markup that could break out of its place."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    line = line.replace("`", "'").replace("«", "‹").replace("»", "›")
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Untrusted text in a code fence that it can't close."""
+    longest = run = 0
+    for character in text:
+        run = run + 1 if character == "`" else 0
+        longest = max(longest, run)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+# -- turns ----------------------------------------------------------------------------------------------------------
+
+
+def attribution(names: Iterable[str]) -> str:
+    """The line that says which watch woke the turn."""
+    return "\n".join(f"↳ triggered by watch «{inline(name)}»" for name in dict.fromkeys(names))
+
+
+def turn_cancelled(by: str) -> str:
+    return f"🛑 Stopped ({inline(by)}). React 🔁 on your message, or type `!retry`, to run it again."
+
+
+def turn_failed(reason: str) -> str:
+    return f"⚠️ The agent failed: {inline(reason, 300)}. React 🔁 on your message, or type `!retry`, to run it again."
+
+
+def turn_refused(reason: str) -> str:
+    return f"⚠️ The agent refused: {inline(reason, 300)}. Say it differently, or type `!retry`."
+
+
+def turn_limited(reason: str) -> str:
+    return f"⏱️ I ended this turn: {inline(reason, 300)}. Type `!retry` to run it again."
+
+
+TURN_GOES_ON = "↻ The relay was restarted while I was working on this. I'm picking it up again."
+
+TURN_INTERRUPTED = (
+    "↻ The relay was restarted while I was working on this, and I can't pick it up by myself. "
+    "React 🔁 on your message, or type `!retry`, to run it again."
+)
+
+
+def silence_limit(ms: int) -> str:
+    return f"the agent said nothing for {span(ms)}"
+
+
+def total_limit(ms: int) -> str:
+    return f"it ran for {span(ms)}, which is the limit"
+
+
+def queue_full(limit: int) -> str:
+    return f"📥 {plural(limit, 'message')} wait here already, so I dropped this one. Send it again later, or `!stop`."
+
+
+def shared_too_much(name: str) -> str:
+    return f"📎 {inline(name)} could not be shared."
+
+
+REPLY_CUT = "\n\n…(the answer was longer than I may post; the rest was left out)"
+
+NO_TURN_TO_STOP = "Nothing is running here."
+NO_TURN_TO_RETRY = "There is no finished turn here to run again."
+NOT_YOURS_TO_STOP = "Only the owner, or who asked for this turn, may stop it."
+NOT_YOURS_TO_RETRY = "Only the owner, or who asked for that turn, may run it again."
+OWNER_ONLY = "Only the owner may do that here."
+
+
+def late_command(word: str) -> str:
+    return f"I wasn't running when you typed `{inline(word)}`, so I didn't act on it. Type it again if you still want it."
+
+
+# -- approvals ------------------------------------------------------------------------------------------------------
+
+
+def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
+    """What an approver needs to decide: exactly what, where, for whom, until when."""
+    return (
+        f"🔐 **{inline(title, 120)}**\n{fenced(command)}\n"
+        f"in `{inline(cwd, 200)}` · asked by {inline(asker)} · answer by {until}"
+    )
+
+
+def card_outcome(outcome: str, by: str, reason: str) -> str:
+    """The line that ends a card."""
+    marks = {"allowed": "✅ Allowed", "denied": "❌ Denied", "expired": "⌛ Expired", "withdrawn": "↩️ Withdrawn"}
+    told = marks[outcome] + (f" by {inline(by)}" if outcome in ("allowed", "denied") else "")
+    return told + (f": {inline(reason, 200)}" if reason else "")
+
+
+# -- settings -------------------------------------------------------------------------------------------------------
+
+
+def busy_set(mode: str) -> str:
+    what = {
+        "steer": "a message sent while a turn runs goes into that turn",
+        "queue": "a message sent while a turn runs waits for the next one",
+        "interrupt": "a message sent while a turn runs stops it and runs next",
+    }[mode]
+    return f"⚙️ Here, {what}."
+
+
+BUSY_USAGE = "Type `!busy steer`, `!busy queue` or `!busy interrupt`."
+
+
+# -- watches --------------------------------------------------------------------------------------------------------
+
+
+def watch_armed(name: str, what: str, by: str, replaced: bool) -> str:
+    again = " (the earlier one of that name is off)" if replaced else ""
+    return f"👁️ Watching «{inline(name)}»: {inline(what, 200)}{again}. Off again with `!unwatch {inline(name)}`."
+
+
+def watch_refused(name: str, reason: str) -> str:
+    return f"🚫 «{inline(name)}» is not armed: {inline(reason, 400)}"
+
+
+def watch_wrong(problem: str) -> str:
+    return f"🚫 Nothing was armed: {inline(problem, 600)}"
+
+
+def watch_off(name: str, reason: str, detail: str) -> str:
+    why = {
+        "asked": "as asked",
+        "ttl": "its time is up",
+        "max fires": "it has fired as often as it may",
+        "failed": "it can't go on",
+        "not declared any more": "access.json no longer declares it",
+        "done": "it is done",
+        "replaced": "another one took its name",
+    }[reason]
+    return f"👁️ «{inline(name)}» is off: {why}{': ' + inline(detail, 300) if detail else ''}."
+
+
+def watch_unknown(name: str, names: Sequence[str]) -> str:
+    known = ", ".join(f"«{inline(n)}»" for n in names) or "none"
+    return f"There is no watch «{inline(name)}» here. Armed here: {known}."
+
+
+def watch_notified(name: str, why: str, text: str, is_diff: bool) -> str:
+    shown = fenced(text, "diff" if is_diff else "") if is_diff else text
+    return f"👁️ «{inline(name)}» ({inline(why)}):\n{shown}"
+
+
+def watch_line(name: str, what: str, fires: int, last: str, by: str) -> str:
+    tail = f", last: {inline(last)}" if last else ""
+    return f"- «{inline(name)}» · {inline(what, 200)} · {plural(fires, 'fire')}{tail} · by {inline(by)}"
+
+
+NO_WATCHES = "Nothing is watched here. Arm one with `!watch notes --file notes.md` or `!watch --in 2h \"stretch\"`."
+UNWATCH_USAGE = "Which one? Type `!unwatch NAME`; `!watches` lists them."
+WATCH_NOT_INSIDE = "that file lies outside this room's workspace, and only the owner may watch there"
+WATCH_PROTECTED = "files of that name hold secrets, and what changes in them would be posted here"
+
+
+def watches_full(limit: int) -> str:
+    return f"{plural(limit, 'watch', 'watches')} are armed already, which is the limit in access.json"
+
+
+# -- status ---------------------------------------------------------------------------------------------------------
+
+
+def help_text(lines: Iterable[tuple[str, str]]) -> str:
+    listed = "\n".join(f"- `{usage}` {about}" for usage, about in lines)
+    return f"Write to me and I answer. Commands:\n{listed}\nReactions: 🛑 stop, 🔁 run again, ✅ ❌ decide a card."
+
+
+WHY_USAGE = "Reply with `!why` to a message of mine, or type `!why` and the first letters of an id."
+WHY_UNKNOWN = "I don't know that message or id."
+NOTHING_RUNS = "Nothing is running here."
+
+
+def running(agent: str, since: str, tool: str, waiting: int) -> str:
+    doing = f", now: {inline(tool)}" if tool else ""
+    behind = f"; {plural(waiting, 'message')} waiting" if waiting else ""
+    return f"{inline(agent)} has been working for {since}{doing}{behind}."
+
+
+# -- the start ------------------------------------------------------------------------------------------------------
+
+
+def listening(url: str) -> str:
+    return f"The page is open at\n\n    {url}\n\nCtrl-C stops the relay; nothing is lost."
+
+
+def not_started(surface: str, why: str) -> str:
+    return f"{surface}: not started ({why})."
