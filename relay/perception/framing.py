@@ -33,7 +33,7 @@ _FACT_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _FIRST_LINE = re.compile(r'Prompt frame ([0-9a-f]{16,64}) in scope ("(?:[^"\\]|\\.)*")\.')
 _FIELD = re.compile(r' ([a-z][a-z0-9_-]*)=("(?:[^"\\]|\\.)*")')
 _LIKE_OURS = re.compile(
-    r"<<<\s*[0-9a-f]{8}|[0-9a-f]{8,}\s*>>>|\[\[\s*(?:part|notes|end)\b|prompt\s+frame\b", re.IGNORECASE
+    r"<<<\s*[0-9a-f]{8}|[0-9a-f]{8,}\s*>>>|\[\[\s*(?:part|notes|end)|prompt\s+frame", re.IGNORECASE
 )
 _RUNS = re.compile(r"<{2,}|>{2,}|\[{2,}|\]{2,}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
