@@ -162,9 +162,6 @@ class FileSource:
                 continue
             await self._pause()
 
-    # --- noticing
-    # -------------------------------------------------------------------------------------------------
-
     def _touch(self) -> None:
         self._touched_at = self._clock.monotonic()
         self._wake.set()
@@ -244,15 +241,15 @@ class FileSource:
             self._rest_until = self._clock.monotonic() + min(10 * took, BACKSTOP_SECONDS)
         self._real = seen.real or self._real
         self._signature = seen.signature
-        if not self._listening and seen.signature is not None:
-            # A write within the file system's clock tick after this look wouldn't show: look again next time.
-            if abs(self._clock.now_ms() - seen.signature[-1] // 1_000_000) < _FRESH_MS:
-                self._signature = None
+        if not self._listening and self._is_fresh(seen):
+            self._signature = None
         self._next_check = min(self._next_check, self._clock.monotonic() + self._check_seconds())
         return seen
 
-    # --- judging
-    # --------------------------------------------------------------------------------------------------
+    def _is_fresh(self, seen: Look) -> bool:
+        """Written so lately that one more write, within the file system's clock tick, wouldn't show."""
+        written = seen.signature[-1] // 1_000_000 if seen.signature is not None else 0
+        return abs(self._clock.now_ms() - written) < _FRESH_MS
 
     async def _observe(self, seen: Look) -> Ended | None:
         now = self._clock.monotonic()
@@ -333,9 +330,6 @@ class FileSource:
     def _has_pending(self) -> bool:
         return self._pending is not None or bool(self._matches)
 
-    # --- firing
-    # ---------------------------------------------------------------------------------------------------
-
     async def _fire(self) -> Ended | None:
         spec = self._run.spec
         if self._pending is not None:
@@ -396,9 +390,6 @@ class FileSource:
             await self._around.snapshots.put(base.data)
         self._base = _Baseline(base.digest, base.kind, base.size)
         return {"sha256": base.digest, "kind": base.kind, "size": base.size}
-
-    # --- ending
-    # ---------------------------------------------------------------------------------------------------
 
     def _over(self) -> Ended | None:
         """The end that the fires so far, or the time, call for."""
