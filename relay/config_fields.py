@@ -1,7 +1,7 @@
 """The kinds of value that access.json holds: lengths of time, sizes, names, folders, names of environment variables.
 
-Each kind reads the file's form, says in words what is wrong with another, and knows its JSON Schema. It looks at nothing
-but the value (and the home folder, for `~`). A value that may be a secret is never repeated in an error.
+Each kind reads the file's form, says in words what is wrong with another, and knows its JSON Schema. It looks at
+nothing but the value (and the home folder, for `~`). A value that may be a secret is never repeated in an error.
 """
 
 from __future__ import annotations
@@ -15,11 +15,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema, core_schema
 
 from watch_supervisor.spec import SpecError, parse_duration, render_duration
 
+SURFACES = ("discord", "web")
 LONGEST_NAME = 64
 LONGEST_LINE = 200
 LONGEST_TEXT = 8_000
@@ -175,7 +183,9 @@ class Amount(_Kind):
     high: int
 
     def read(self, value: object, info: ValidationInfo) -> float:
-        good = isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
+        good = (
+            isinstance(value, int | float) and not isinstance(value, bool) and self.low <= value <= self.high
+        )
         if not good:
             given = quoted(value) if isinstance(value, str) else kind(value)
             raise ValueError(f"must be a number from {self.low} to {self.high}, not {given}")
@@ -243,6 +253,12 @@ def _who(name: str) -> str:
     return name if name == "owner" else _name(name)
 
 
+def _surface(word: str) -> str:
+    if word not in SURFACES:
+        raise ValueError(f"{quoted(word)} is no surface; there are {' and '.join(SURFACES)}")
+    return word
+
+
 def _room_id(name: str) -> str:
     if _ROOM_ID.fullmatch(name) is None:
         raise ValueError(
@@ -280,16 +296,24 @@ def _url(url: str) -> str:
     return url
 
 
+def _one(value: object) -> object:
+    # 1.0 and true equal 1 too.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{quoted(value)} can't stand here; write 1")
+    return value
+
+
 def _schema(**more: object) -> WithJsonSchema:
     return WithJsonSchema({"type": "string", **more})
 
 
+One = Annotated[Literal[1], BeforeValidator(_one)]
 Name = Annotated[str, AfterValidator(_name), _schema(minLength=1, maxLength=LONGEST_NAME)]
 Who = Annotated[str, AfterValidator(_who), _schema(minLength=1, maxLength=LONGEST_NAME)]
 RoomId = Annotated[str, AfterValidator(_room_id), _schema(pattern=f"^({_ROOM_ID.pattern})$")]
 OneLine = Annotated[str, AfterValidator(_line), _schema(minLength=1, maxLength=LONGEST_LINE)]
 LongText = Annotated[str, AfterValidator(_text), _schema(maxLength=LONGEST_TEXT)]
-SurfaceWord = Literal["discord", "web"]
+SurfaceWord = Annotated[str, AfterValidator(_surface), _schema(enum=list(SURFACES))]
 EnvName = Annotated[
     str,
     AfterValidator(
@@ -311,6 +335,6 @@ DiscordId = Annotated[
 Rule = Annotated[
     str,
     AfterValidator(_fits(_RULE, 'is not a rule: write a tool, or "Bash(npm test*)"', show=True)),
-    _schema(pattern=f"^{_RULE}$".replace("\\x", "\\u00")),
+    _schema(pattern=f"^{_RULE}$"),
 ]
 Address = Annotated[str, AfterValidator(_url), _schema(minLength=1)]

@@ -84,7 +84,7 @@ class _Scanner:
         value = self._value((), 0)
         self._space()
         if self.at < len(self.text):
-            self._odd("something stands after the end of the JSON; take it out")
+            raise self._odd("something stands after the end of the JSON; take it out")
         return Source(value, self.lines, tuple(self.twice))
 
     def _line(self, at: int) -> int:
@@ -101,7 +101,7 @@ class _Scanner:
         char = self._peek()
         if char in ("{", "["):
             if depth == DEEPEST:
-                self._fail(f"this is nested more than {DEEPEST} levels deep")
+                raise self._mistake(f"this is nested more than {DEEPEST} levels deep")
             return self._object(where, depth + 1) if char == "{" else self._list(where, depth + 1)
         if char == '"':
             return self._string()
@@ -111,8 +111,7 @@ class _Scanner:
         if found and found[0] in _WORDS:
             self.at = found.end()
             return _WORDS[found[0]]
-        self._odd("a value is missing here")
-        return None
+        raise self._odd("a value is missing here")
 
     def _object(self, where: Where, depth: int) -> dict[str, object]:
         start, value = self.at, cast(dict[str, object], {})
@@ -121,14 +120,14 @@ class _Scanner:
         while self._peek() != "}":
             self._open(start)
             if self._peek() != '"':
-                self._odd('a key in "double quotes" is missing here')
+                raise self._odd('a key in "double quotes" is missing here')
             key_at = self.at
             key = self._string()
             inner, line = (*where, key), self._line(key_at)
             self._space()
             if self._peek() != ":":
                 self._open(start)
-                self._fail("a colon is missing after the key")
+                raise self._mistake("a colon is missing after the key")
             self.at += 1
             self._space()
             self._open(start)
@@ -165,7 +164,7 @@ class _Scanner:
         if self._peek() == end:
             return
         if self._peek() != ",":
-            self._odd(f"a comma or {end} is missing before this")
+            raise self._odd(f"a comma or {end} is missing before this")
         comma = self.at
         self.at += 1
         self._space()
@@ -194,7 +193,7 @@ class _Scanner:
             elif char in ("", "\n", "\r"):
                 raise SourceMistake(self._line(start), 'a text is never closed: its last " is missing')
             else:
-                self._fail("a text holds a control character; take it out, or write \\t for a tab")
+                raise self._mistake("a text holds a control character; take it out, or write \\t for a tab")
         text = "".join(parts)
         if any("\ud800" <= char <= "\udfff" for char in text):
             raise SourceMistake(self._line(start), "a text holds half a character (\\ud800 to \\udfff)")
@@ -207,8 +206,7 @@ class _Scanner:
             return _ESCAPES[char]
         code = self._unit(self.at)
         if code is None:
-            self._fail("a text holds a \\ that means nothing; write \\\\ for a backslash")
-            return ""
+            raise self._mistake("a text holds a \\ that means nothing; write \\\\ for a backslash")
         self.at += 6
         low = self._unit(self.at) if 0xD800 <= code <= 0xDBFF else None
         if low is not None and 0xDC00 <= low <= 0xDFFF:
@@ -223,34 +221,39 @@ class _Scanner:
     def _number(self) -> int | float:
         found, word = _NUMBER.match(self.text, self.at), _WORD.match(self.text, self.at)
         if found is None or word is None or found.end() != word.end():
-            self._odd("this is no number")
-            return 0
+            raise self._odd("this is no number")
         if len(found[0]) > LONGEST_NUMBER:
-            self._fail(f"a number has more than {LONGEST_NUMBER} characters")
+            raise self._mistake(f"a number has more than {LONGEST_NUMBER} characters")
         value = float(found[0]) if found[1] or found[2] else int(found[0])
         if value in (float("inf"), float("-inf")):
-            self._fail("a number is too large")
+            raise self._mistake("a number is too large")
         self.at = found.end()
         return value
 
-    def _fail(self, words: str) -> None:
-        raise SourceMistake(self._line(self.at), words)
+    def _mistake(self, words: str) -> SourceMistake:
+        return SourceMistake(self._line(self.at), words)
 
-    def _odd(self, otherwise: str) -> None:
-        """Fail at what stands here, with the advice that fits it."""
+    def _odd(self, otherwise: str) -> SourceMistake:
+        """What to say of what stands here, with the advice that fits it; else `otherwise`."""
         char = self._peek()
         found = _WORD.match(self.text, self.at)
         word = found[0] if found else ""
         if char in ("/", "#"):
-            self._fail("JSON has no comments; take this one out")
+            return self._mistake("JSON has no comments; take this one out")
         if char in ("'", "‘", "’", "“", "”", "„", "«", "»"):
-            self._fail('texts and keys stand in straight double quotes, like "this"')
+            return self._mistake('texts and keys stand in straight double quotes, like "this"')
         if word in ("NaN", "Infinity", "-Infinity"):
-            self._fail(f"{word} is no number that JSON knows")
+            return self._mistake(f"{word} is no number that JSON knows")
         if word in _ALMOST:
-            self._fail(f"{word} is written {_ALMOST[word]} in JSON")
-        if word and word.isascii() and len(word) <= 20 and word[0].isalnum() and word not in _WORDS:
-            self._fail(f'{otherwise}; a text stands in double quotes, like "{word}"')
+            return self._mistake(f"{word} is written {_ALMOST[word]} in JSON")
+        if (
+            word.isascii()
+            and word.isprintable()
+            and 0 < len(word) <= 20
+            and word[0].isalnum()
+            and word not in _WORDS
+        ):
+            return self._mistake(f'{otherwise}; a text stands in double quotes, like "{word}"')
         if char and not char.isprintable():
-            self._fail(f"an invisible character (U+{ord(char):04X}) stands here; take it out")
-        self._fail(otherwise)
+            return self._mistake(f"an invisible character (U+{ord(char):04X}) stands here; take it out")
+        return self._mistake(otherwise)
