@@ -272,7 +272,13 @@ def _watches(whole: Mapping[str, object], now_ms: int, zone: tzinfo, said: list[
                 inner = (*where, error.option) if error.option in fields else where
                 yield Mistake(inner, str(error))
                 continue
-            if spec.name in taken:
+            if spec.name != fields["name"]:
+                # Others know the watch by the text that stands here, so both must be the same letters.
+                yield Mistake(
+                    (*where, "name"),
+                    "is written with combining characters; type it again, or choose plain ones",
+                )
+            elif spec.name in taken:
                 yield Mistake((*where, "name"), f"{quoted(spec.name)} is the name of a watch above already")
             taken.add(spec.name)
             if passed:

@@ -146,6 +146,7 @@ WRONG = [
     (small(watches=[{"name": "a", "command": "df"}]), "rooms.web:main.watches[0].command: ", "yet"),
     (small(watches=[{"name": "a", "file": "f", "ttl": 5}]), "rooms.web:main.watches[0].ttl: ", "unit"),
     (small(watches=[{"name": "a", "file": "f"}, {"name": "a", "in": "1h"}]), "watches[1].name: ", "already"),
+    (small(watches=[{"name": "e\u0301", "file": "f"}]), "watches[0].name: ", "combining"),
     (small(watches=[{"in": "1h"}]), "rooms.web:main.watches[0]: ", "needs a name"),
     (small(watches=[{"name": "a", "file": "f", "match": "("}]), "rooms.web:main.watches[0]", "match"),
     (small(watches=["a"]), "rooms.web:main.watches[0]: ", "an object in { }, not a text"),
