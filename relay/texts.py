@@ -86,10 +86,6 @@ def queue_full(limit: int) -> str:
     return f"📥 {plural(limit, 'message')} wait here already, so I dropped this one. Send it again later, or `!stop`."
 
 
-def shared_too_much(name: str) -> str:
-    return f"📎 {inline(name)} could not be shared."
-
-
 REPLY_CUT = "\n\n…(the answer was longer than I may post; the rest was left out)"
 
 NO_TURN_TO_STOP = "Nothing is running here."
@@ -112,6 +108,9 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
         f"🔐 **{inline(title, 120)}**\n{fenced(command)}\n"
         f"in `{inline(cwd, 200)}` · asked by {inline(asker)} · answer by {until}"
     )
+
+
+COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can allow it; make it shorter"
 
 
 def card_outcome(outcome: str, by: str, reason: str) -> str:
@@ -190,6 +189,36 @@ def watches_full(limit: int) -> str:
     return f"{plural(limit, 'watch', 'watches')} are armed already, which is the limit in access.json"
 
 
+# -- the agent's tools ----------------------------------------------------------------------------------------------
+
+TOOL_WITHOUT_TURN = "no turn is running here, so this tool has no authority"
+TOOL_UNDECIDED = "the watch was asked for, but nothing was decided in time; look with watch_list"
+
+
+def tool_unknown(name: str) -> str:
+    return f"there is no tool {inline(name)!r}; there are watch, unwatch, watch_list, share"
+
+
+def tool_armed(name: str, what: str) -> str:
+    return f"watching «{inline(name)}»: {inline(what, 200)}"
+
+
+def tool_shared(name: str, size: int) -> str:
+    return f"sharing {inline(name)} ({size} bytes) with the reply"
+
+
+def share_outside(path: str) -> str:
+    return f"{inline(path)} is not a file of this workspace, so it can't be shared"
+
+
+def share_protected(path: str) -> str:
+    return f"files named like {inline(path)} hold secrets, so they can't be shared"
+
+
+def share_failed(path: str, why: str) -> str:
+    return f"{inline(path)} can't be shared: {why}"
+
+
 # -- status ---------------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +236,14 @@ def running(agent: str, since: str, tool: str, waiting: int) -> str:
     doing = f", now: {inline(tool)}" if tool else ""
     behind = f"; {plural(waiting, 'message')} waiting" if waiting else ""
     return f"{inline(agent)} has been working for {since}{doing}{behind}."
+
+
+def follows(things: Iterable[str]) -> str:
+    return "Follows: " + ", ".join(inline(thing) for thing in things)
+
+
+def trouble(name: str, why: str) -> str:
+    return f"⚠️ {inline(name)}: {inline(why, 300)}"
 
 
 # -- the start ------------------------------------------------------------------------------------------------------

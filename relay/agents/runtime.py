@@ -12,6 +12,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from relay.errors import AgentError
+
+class AgentGone(AgentError):
+    """The session to resume is not known to the agent any more."""
+
+
 TurnStatus = Literal["completed", "cancelled", "refused", "limited", "failed"]
 
 
@@ -97,15 +103,6 @@ class ApprovalWithdrawn:
 
 
 @dataclass(frozen=True, slots=True)
-class FileShared:
-    """A file the agent hands over with its reply, already kept as a blob."""
-
-    name: str
-    digest: str
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
 class Notice:
     """A line for the people, not part of the reply."""
 
@@ -121,7 +118,7 @@ class TurnEnded:
     usage: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-TurnEvent = TextDelta | ToolUpdate | ApprovalAsked | ApprovalWithdrawn | FileShared | Notice | TurnEnded
+TurnEvent = TextDelta | ToolUpdate | ApprovalAsked | ApprovalWithdrawn | Notice | TurnEnded
 
 
 class Turn(Protocol):
@@ -169,5 +166,5 @@ class Runtime(Protocol):
     def name(self) -> str: ...
 
     async def open(self, spec: SessionSpec) -> Session:
-        """Raises `AgentError`; with `resume`, a token that is not known any more is an `AgentError` too."""
+        """Raises `AgentError`; `AgentGone` when `resume` is not known any more."""
         ...

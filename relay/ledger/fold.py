@@ -59,6 +59,10 @@ class Concept(Generic[S]):
         """The state as JSON. Order is kept, since a lane's order is part of the state."""
         return TypeAdapter(self.State).dump_json(self.state)
 
+    def told(self, scope: str, now_ms: int) -> list[str]:
+        """What `!status` says of the scope: lines for people; none by default."""
+        return []
+
     def load(self, state: bytes) -> None:
         """Take a dumped state. Raises `pydantic.ValidationError` when it is another version's."""
         self.state = cast("S", TypeAdapter(self.State).validate_json(state))

@@ -146,8 +146,8 @@ class Runner:
             due = self.reconciler.due(self.engine.view)
         except ConceptStopped:
             due = None
-        if due is not None:
-            limit = min(limit, max(0.0, (due - clock.now_ms()) / 1000))
+        if due is not None and due > clock.now_ms():  # what is due already is owed, and was looked at
+            limit = min(limit, (due - clock.now_ms()) / 1000)
         now = clock.monotonic()
         for pause in self._paused.values():
             limit = min(limit, max(0.0, pause.until - now))

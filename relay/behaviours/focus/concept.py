@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from relay import texts
 from relay.behaviours.focus.verbs import FocusAdded, FocusRemoved
 from relay.ledger.fold import Concept, on
 from relay.ledger.interaction import Interaction
@@ -40,3 +41,7 @@ class Focus(Concept[FocusState]):
 
     def of(self, scope: str) -> list[str]:
         return list(self.state.scopes.get(scope, {}))
+
+    def told(self, scope: str, now_ms: int) -> list[str]:
+        things = self.of(scope)
+        return [texts.follows(things)] if things else []

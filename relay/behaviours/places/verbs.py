@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from relay.ledger.interaction import Payload
+from relay.ledger.interaction import Draft, Payload
 
 
 class PlaceOpened(Payload):
@@ -16,3 +16,9 @@ class PlaceOpened(Payload):
     room: str
     thread: bool
     limit: int
+
+
+def opened(scope: str, *, surface: str, place: str, room: str, thread: bool, limit: int) -> Draft:
+    """The record that a scope is posted there; one for each scope."""
+    payload = PlaceOpened(surface=surface, place=place, room=room, thread=thread, limit=limit)
+    return Draft.of(payload, scope, 0, actor="relay", scope=scope)

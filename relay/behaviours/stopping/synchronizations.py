@@ -10,9 +10,8 @@ from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.concept import Settings
-from relay.behaviours.stopping.verbs import TurnStopAsked
 from relay.behaviours.turns.concept import Running, Turns
-from relay.behaviours.turns.verbs import TurnPrompted, TurnWithdrawn
+from relay.behaviours.turns.verbs import TurnPrompted, TurnStopAsked, TurnWithdrawn
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded
 from relay.behaviours.turns.verbs import (
     Origin,
@@ -17,6 +18,7 @@ from relay.behaviours.turns.verbs import (
     TurnReplied,
     TurnStarted,
     TurnSteered,
+    TurnStopAsked,
     TurnWithdrawn,
 )
 from relay.ledger.fold import Concept, on
@@ -45,6 +47,7 @@ class Running:
     boot: str
     room: str
     agent: str
+    role: str
     session: str
     started_at: int
     prompts: list[str]
@@ -55,6 +58,8 @@ class Running:
     replies: int = 0
     files: list[SharedFile] = field(default_factory=list[SharedFile])
     tool: str = ""
+    stop: str | None = None
+    """Who asked it to end."""
 
 
 @dataclass(slots=True)
@@ -121,6 +126,7 @@ class Turns(Concept[TurnsState]):
             boot=self.state.boot,
             room=p.room,
             agent=p.agent,
+            role=i.role,
             session=p.session,
             started_at=i.at,
             prompts=list(p.takes),
@@ -150,6 +156,12 @@ class Turns(Concept[TurnsState]):
         lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
+
+    @on(TurnStopAsked)
+    def stop_asked(self, i: Interaction, p: TurnStopAsked) -> None:
+        running = self.lane(i.scope).running
+        if running is not None and running.turn == p.turn and running.stop is None:
+            running.stop = p.by
 
     @on(TurnReplied)
     def replied(self, i: Interaction, p: TurnReplied) -> None:
@@ -195,3 +207,12 @@ class Turns(Concept[TurnsState]):
     def lane(self, scope: str) -> Lane:
         """The scope's lane; an empty one for a scope that was never prompted."""
         return self.state.lanes.get(scope) or Lane()
+
+    def told(self, scope: str, now_ms: int) -> list[str]:
+        lane = self.lane(scope)
+        if lane.running is None:
+            return [texts.NOTHING_RUNS]
+        running = lane.running
+        return [
+            texts.running(running.agent, texts.span(now_ms - running.started_at), running.tool, len(lane.waiting))
+        ]

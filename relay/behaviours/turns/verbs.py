@@ -74,6 +74,14 @@ class TurnSteered(Payload):
     source: str
 
 
+class TurnStopAsked(Payload):
+    """Somebody who may wants the turn to end."""
+
+    VERB: ClassVar[str] = "turn.stop_asked"
+    turn: str
+    by: str
+
+
 class TurnWithdrawn(Payload):
     """A prompt left the lane without a turn."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded
 from relay.behaviours.watches.verbs import (
     WatchAdvanced,
@@ -19,7 +20,7 @@ from relay.behaviours.watches.verbs import (
 )
 from relay.ledger.fold import Concept, on
 from relay.ledger.interaction import Interaction
-from watch_supervisor.spec import WatchSpec
+from watch_supervisor.spec import WatchSpec, describe
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class Armed:
     person: str
     confined: bool
     armed_at: int
+    request: str
     run: str = ""
     fires: int = 0
     fired_at: int = 0
@@ -115,7 +117,7 @@ class Watches(Concept[WatchesState]):
     def arm(self, i: Interaction, p: WatchArmed) -> None:
         self.state.requests.pop(p.request, None)
         self.state.armed[i.id] = Armed(
-            i.id, i.scope, p.room, p.spec, p.via, p.by, p.person, p.confined, armed_at=i.at
+            i.id, i.scope, p.room, p.spec, p.via, p.by, p.person, p.confined, armed_at=i.at, request=p.request
         )
         self.state.names.setdefault(i.scope, {})[p.spec.name] = i.id
         self.state.unstarted[i.id] = i.scope
@@ -168,3 +170,9 @@ class Watches(Concept[WatchesState]):
 
     def of_scope(self, scope: str) -> list[Armed]:
         return [self.state.armed[armed] for armed in self.state.names.get(scope, {}).values()]
+
+    def told(self, scope: str, now_ms: int) -> list[str]:
+        return [
+            texts.watch_line(a.spec.name, describe(a.spec, now_ms=now_ms), a.fires, a.last, a.by)
+            for a in self.of_scope(scope)
+        ]

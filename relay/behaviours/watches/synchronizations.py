@@ -96,7 +96,7 @@ def request_declared(i: Interaction, p: ConfigLoaded, view: View) -> Iterable[Dr
             )
     for armed in list(watches.state.armed.values()):
         if armed.via == "config" and (armed.room, armed.spec.name) not in wanted:
-            yield off(armed, "not declared any more", i, "access.json")
+            yield off(armed, "not declared any more", by="access.json", cause=i.id)
 
 
 def notice_in(scope: str, i: Interaction, text: str, label: str) -> Draft:
@@ -130,10 +130,11 @@ def arm_or_refuse(i: Interaction, p: WatchJudged, view: View) -> Iterable[Draft]
             actor="rule:arm-or-refuse",
             scope=request.scope,
             caused_by=[i.id],
+            outside=[f"decided:{p.request}"],
         )
         return
     if before is not None:
-        yield off(before, "replaced", i, request.by)
+        yield off(before, "replaced", by=request.by, cause=i.id)
     yield Draft.of(
         WatchArmed(
             request=p.request,
@@ -150,10 +151,11 @@ def arm_or_refuse(i: Interaction, p: WatchJudged, view: View) -> Iterable[Draft]
         role=request.role,
         scope=request.scope,
         caused_by=[i.id],
+        outside=[f"decided:{p.request}"],
     )
 
 
-def off(armed: Armed, reason: str, i: Interaction, by: str, detail: str = "") -> Draft:
+def off(armed: Armed, reason: str, *, by: str, cause: str, detail: str = "") -> Draft:
     """The disarm of a watch: one key, so the first reason stands."""
     return Draft.of(
         WatchDisarmed(
@@ -165,10 +167,9 @@ def off(armed: Armed, reason: str, i: Interaction, by: str, detail: str = "") ->
             path=armed.spec.path,
         ),
         armed.armed,
-        actor=i.actor,
-        role=i.role,
+        actor=f"by:{by}",
         scope=armed.scope,
-        caused_by=[i.id],
+        caused_by=[cause],
     )
 
 
@@ -214,7 +215,7 @@ def resume_on_watch(i: Interaction, p: WatchFired, view: View) -> Iterable[Draft
     if p.last:
         armed = watches.state.armed[p.armed]
         done = armed.spec.max_fires is not None and not armed.spec.once and armed.spec.source == "file"
-        yield off(armed, "max fires" if done else "done", i, "relay")
+        yield off(armed, "max fires" if done else "done", by="relay", cause=i.id)
 
 
 @rule(WatchDisarmed)
@@ -239,20 +240,15 @@ def unwatch_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterabl
         names = [a.spec.name for a in watches.of_scope(i.scope)]
         yield notice(i, texts.watch_unknown(name, names), label="unwatch-by-command", reply_to=p.message)
     else:
-        yield off(armed, "asked", i, p.name)
+        yield off(armed, "asked", by=p.name, cause=i.id)
 
 
 @rule(ChannelMessage)
 def list_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
     if p.command != WATCHES.word or p.late:
         return
-    lines = watch_lines(view.of(Watches).of_scope(i.scope), i.at)
+    lines = view.of(Watches).told(i.scope, i.at)
     yield notice(i, "\n".join(lines) or texts.NO_WATCHES, label="list-by-command", reply_to=p.message)
-
-
-def watch_lines(armed: Iterable[Armed], now_ms: int) -> list[str]:
-    """One line a watch, for people."""
-    return [texts.watch_line(a.spec.name, describe(a.spec, now_ms=now_ms), a.fires, a.last, a.by) for a in armed]
 
 
 def judged_by_rule(spec: WatchSpec, inside: bool, protected: bool, via: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The chat behind the page: rooms, threads, messages, reactions, clicks. To the page what Discord's servers are to Discord.
+"""The chat behind the page: rooms, threads, messages, reactions, clicks. What Discord is to its clients.
 
 It keeps what people and the relay said in a file of its own and tells the open pages. It never decides who may do what,
 never answers, and takes nothing back: what it answered with an id is durable.
@@ -78,7 +78,7 @@ class LocalChat:
     async def open(cls, path: Path, rooms: Sequence[ChatRoom], clock: Clock) -> Self:
         """Open or create the chat. A room that is gone from `rooms` keeps its messages, unseen, until it is back.
 
-        Raises `ConfigError` for a room's name that can't be one, `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`.
+        Raises `ConfigError` for a name that can't be a room's, `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`.
         """
         for room in rooms:
             if not _ROOM_ID.match(room.id):
@@ -113,7 +113,9 @@ class LocalChat:
         found = _THREAD.match(place)
         if not found or found[1] not in self._rooms:
             return None
-        rows = await self._file.fetch("SELECT title FROM thread WHERE number = ? AND room = ?", int(found[2]), found[1])
+        rows = await self._file.fetch(
+            "SELECT title FROM thread WHERE number = ? AND room = ?", int(found[2]), found[1]
+        )
         return Place(place, found[1], thread=True, title=rows[0][0]) if rows else None
 
     async def _standing(self, place: str) -> tuple[Place, ChatRoom]:
@@ -133,7 +135,9 @@ class LocalChat:
 
     async def _open_thread(self, opener: str, room: str, title: str, nonce: str | None) -> Place:
         if room not in self._rooms:
-            raise NotThere(f"the page has no room {room[:80]!r}.", f"Its rooms: {', '.join(self._rooms) or 'none'}.")
+            raise NotThere(
+                f"the page has no room {room[:80]!r}.", f"Its rooms: {', '.join(self._rooms) or 'none'}."
+            )
         title = one_line(title, MOST_TITLE)
         async with self._file.writing() as write:
             rows = await write.execute_fetchall(
@@ -159,16 +163,28 @@ class LocalChat:
     async def post_as(
         self, person: Person, place: str, text: str, reply_to: str | None = None, nonce: str | None = None
     ) -> MessageEvent:
-        """What a person says. The same nonce again gives the first message. Raises `NotThere`, `TooBig`, `SurfaceError`."""
+        """What a person says. The same nonce gives the first message. Raises `NotThere`, `TooBig`, `SurfaceError`."""
         _, room = await self._standing(place)
         text, person = checked_text(text), checked_person(person)
         replied = await self._message(place, reply_to) if reply_to else None
         called = mentions(text, {room.agent, OUR_ID}) or bool(replied and replied.ours)
-        values = (place, 0, person.id, person.name, person.bot, person.owner, text, replied and replied.number, called)
+        values = (
+            place,
+            0,
+            person.id,
+            person.name,
+            person.bot,
+            person.owner,
+            text,
+            replied and replied.number,
+            called,
+        )
         number = await self._say(values, OutgoingPost(text), nonce and f"page {nonce}")
         return (await self._message(place, message_id(number))).event()
 
-    async def react_as(self, person: Person, place: str, message: str, emoji: str, *, add: bool) -> ReactionEvent:
+    async def react_as(
+        self, person: Person, place: str, message: str, emoji: str, *, add: bool
+    ) -> ReactionEvent:
         """A person sets a reaction or takes it back. Doing again what stands already changes and tells nothing."""
         person = checked_person(person)
         count, changed = await self._react(person, place, message, emoji, add=add, ours=False)
@@ -179,7 +195,7 @@ class LocalChat:
     async def choose_as(
         self, person: Person, place: str, message: str, card: str, value: str, reason: str = ""
     ) -> ChoiceEvent:
-        """A person clicks on a card. Whether the click counts is not decided here. Raises `NotThere`, `SurfaceError`."""
+        """A person clicks on a card. Whether it counts isn't decided here. Raises `NotThere`, `SurfaceError`."""
         seen, person = await self._message(place, message), checked_person(person)
         choice = next((choice for choice in seen.choices if choice.value == value), None)
         if not seen.card or seen.card != card:
@@ -221,8 +237,8 @@ class LocalChat:
         ping, attached, buttons = (orjson.dumps(value).decode() for value in hung)
         async with self._file.writing() as write:
             rows = await write.execute_fetchall(
-                "INSERT INTO message(place, ours, person, name, bot, owner, text, reply_to, mentions_us, ping, files, card,"
-                " choices, card_open, chosen, sent_at, nonce) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,'{}',?,?)"
+                "INSERT INTO message(place, ours, person, name, bot, owner, text, reply_to, mentions_us, ping, files,"
+                " card, choices, card_open, chosen, sent_at, nonce) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,'{}',?,?)"
                 " ON CONFLICT(nonce) DO NOTHING RETURNING number",
                 (*values, ping, attached, post.card, buttons, bool(post.card), self._clock.now_ms(), nonce),
             )
@@ -286,14 +302,19 @@ class LocalChat:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     async def _select(self, tail: str, *values: Any) -> list[SeenMessage]:
-        return [SeenMessage.of(row) for row in await self._file.fetch(f"SELECT {COLUMNS} FROM message {tail}", *values)]
+        return [
+            SeenMessage.of(row)
+            for row in await self._file.fetch(f"SELECT {COLUMNS} FROM message {tail}", *values)
+        ]
 
     async def _message(self, place: str, id: str) -> SeenMessage:
         await self._standing(place)
         found = await self._select("WHERE number = ? AND place = ?", message_number(id), place)
         if not found:
             newest = await self.newest(place)
-            there = f"The newest one there is {message_id(newest)}." if newest else "Nothing was said there yet."
+            there = (
+                f"The newest one there is {message_id(newest)}." if newest else "Nothing was said there yet."
+            )
             raise NotThere(f"there is no message {id[:80]!r} in {place}.", there)
         return found[0]
 
@@ -312,11 +333,14 @@ class LocalChat:
         return found
 
     async def messages(self, place: str, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """A page of what was said, oldest first: the newest, or the newest before a position, as the page is given it."""
+        """Some of what was said, oldest first, as the page is given it: the newest, or the newest before a position."""
         await self._standing(place)
         before = 2**62 if before is None else before
         seen = await self._select(
-            "WHERE place = ? AND number < ? ORDER BY number DESC LIMIT ?", place, before, min(max(limit, 1), 200)
+            "WHERE place = ? AND number < ? ORDER BY number DESC LIMIT ?",
+            place,
+            before,
+            min(max(limit, 1), 200),
         )
         reactions = await self._reactions([message.number for message in seen])
         return [message.told(reactions.get(message.number, ())) for message in reversed(seen)]
@@ -325,7 +349,10 @@ class LocalChat:
         """What people wrote after that position, oldest first."""
         await self._standing(place)
         seen = await self._select(
-            "WHERE place = ? AND number > ? AND NOT ours ORDER BY number LIMIT ?", place, position, max(limit, 1)
+            "WHERE place = ? AND number > ? AND NOT ours ORDER BY number LIMIT ?",
+            place,
+            position,
+            max(limit, 1),
         )
         return [message.event() for message in seen]
 
@@ -338,7 +365,9 @@ class LocalChat:
     async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
         """The relay's messages sent at or after that time, oldest first."""
         await self._standing(place)
-        seen = await self._select("WHERE place = ? AND ours AND sent_at >= ? ORDER BY number", place, since_ms)
+        seen = await self._select(
+            "WHERE place = ? AND ours AND sent_at >= ? ORDER BY number", place, since_ms
+        )
         return [message.post() for message in seen]
 
     async def _announce(self, kind: str, place: str, number: int) -> None:
@@ -353,7 +382,9 @@ class LocalChat:
     async def undelivered(self, after: int, limit: int) -> list[tuple[int, PersonEvent]]:
         """What people did and the relay has not confirmed, in order, with the numbers to confirm by."""
         rows = await self._file.fetch(
-            "SELECT number, kind, body FROM undelivered WHERE number > ? ORDER BY number LIMIT ?", after, limit
+            "SELECT number, kind, body FROM undelivered WHERE number > ? ORDER BY number LIMIT ?",
+            after,
+            limit,
         )
         events: list[tuple[int, PersonEvent]] = []
         for number, kind, raw in rows:
@@ -389,6 +420,7 @@ class LocalChat:
 async def _keep_event(write: aiosqlite.Connection, kind: str, body: dict[str, Any]) -> int:
     """Note, in the same transaction, what is to be delivered; its number."""
     ((number,),) = await write.execute_fetchall(
-        "INSERT INTO undelivered(kind, body) VALUES (?, ?) RETURNING number", (kind, orjson.dumps(body).decode())
+        "INSERT INTO undelivered(kind, body) VALUES (?, ?) RETURNING number",
+        (kind, orjson.dumps(body).decode()),
     )
     return int(number)

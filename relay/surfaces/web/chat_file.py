@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -61,7 +61,7 @@ class ChatFile:
         return cls(path, writer, reader)
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[aiosqlite.Connection]:
+    async def writing(self) -> AsyncGenerator[aiosqlite.Connection]:
         """One transaction: durable when the block is left, undone when it raises. Raises `StoreUnavailable`."""
         with anyio.CancelScope(shield=True):
             async with self._turn:

@@ -22,8 +22,8 @@ MOST_NAME = 80
 MOST_EMOJI = 32
 
 COLUMNS = (
-    "number, place, ours, person, name, bot, owner, text, reply_to, mentions_us, ping, files, card, choices, card_open, "
-    "chosen, sent_at, edited_at"
+    "number, place, ours, person, name, bot, owner, text, reply_to, mentions_us, ping, files, card, choices, "
+    "card_open, chosen, sent_at, edited_at"
 )
 _MESSAGE_ID = re.compile(r"m([1-9][0-9]{0,17})\Z")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -158,7 +158,9 @@ def checked_post(text: str, *, bare: bool) -> str:
     text = clean_text(text)
     units = len(text.encode("utf-16-le")) // 2
     if units > MOST_OWN_UNITS:
-        raise TooBig(f"this post has {units:,} characters; the page takes {MOST_OWN_UNITS:,}.", "Cut it in two.")
+        raise TooBig(
+            f"this post has {units:,} characters; the page takes {MOST_OWN_UNITS:,}.", "Cut it in two."
+        )
     if bare and not text.strip():
         raise SurfaceError("there is nothing in this post.")
     return text
@@ -167,7 +169,9 @@ def checked_post(text: str, *, bare: bool) -> str:
 def one_line(text: str, most: int) -> str:
     """A name or title: one line without control or direction characters, cut at `most` with a mark."""
     plain = "".join(
-        c for c in clean_text(text) if c not in _BIDI and (c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+        c
+        for c in clean_text(text)
+        if c not in _BIDI and (c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     )
     plain = " ".join(plain.split())
     return plain if len(plain) <= most else plain[: most - 1].rstrip() + "…"
@@ -182,7 +186,8 @@ def checked_emoji(emoji: str) -> str:
     """One emoji. Raises `SurfaceError` for anything that isn't a short run of visible characters."""
     emoji = clean_text(emoji).strip()
     visible = all(
-        not c.isspace() and c not in _BIDI and unicodedata.category(c) not in ("Cc", "Co", "Cn") for c in emoji
+        not c.isspace() and c not in _BIDI and unicodedata.category(c) not in ("Cc", "Co", "Cn")
+        for c in emoji
     )
     if not emoji or len(emoji) > MOST_EMOJI or not visible:
         raise SurfaceError("that is not an emoji to react with.", "Use one emoji, such as ✅.")

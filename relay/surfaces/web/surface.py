@@ -7,8 +7,10 @@ relay took it: after a crash some may come twice, which the ledger's keys make h
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
+from typing import TypeVar
 
 from relay.clock import Clock
 from relay.errors import RelayError, StoreUnavailable
@@ -29,6 +31,7 @@ FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
 MOST_LIVE_TEXT = 20_000
 _BATCH = 50
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -50,30 +53,37 @@ class WebSurface:
     # -- in -----------------------------------------------------------------------------------------------------------
 
     async def run(self, events: SurfaceEvents) -> None:
+        async def ready() -> None:
+            await events.ready(await self._chat.places())
+
+        await self._until_taken(ready)
+        after = 0
+        while True:
+            self._chat.listen()
+            batch = await self._until_taken(partial(self._chat.undelivered, after, _BATCH))
+            for number, event in batch:
+                await self._until_taken(partial(self._deliver, events, event))
+                after = number
+            if batch:
+                await self._until_taken(partial(self._chat.delivered, after))
+            else:
+                await self._chat.came()
+
+    async def _until_taken(self, step: Callable[[], Awaitable[_T]]) -> _T:
+        """Do the step, again and again while a store can't write; the page says so meanwhile."""
         wait = FIRST_WAIT
-        ready, after = False, 0
         while True:
             try:
-                if not ready:
-                    await events.ready(await self._chat.places())
-                    ready = True
-                self._chat.listen()
-                for number, event in await self._chat.undelivered(after, _BATCH):
-                    await self._deliver(events, event)
-                    after = number
-                    wait = FIRST_WAIT
-                    self._chat.announcements.say_trouble("")
-                    await self._chat.delivered(after)
-                    break
-                else:
-                    await self._chat.came()
+                done = await step()
             except StoreUnavailable as error:
                 _log.warning("the page's messages wait: %s", error)
-                self._chat.announcements.say_trouble(
-                    f"Your messages are kept, but the relay can't take them in just now: {error} {error.advice}".strip()
-                )
+                told = f"Your messages are kept, but the relay can't take them in just now: {error} {error.advice}"
+                self._chat.announcements.say_trouble(told.strip())
                 await self._clock.sleep(wait)
                 wait = min(wait * 2, LONGEST_WAIT)
+            else:
+                self._chat.announcements.say_trouble("")
+                return done
 
     async def _deliver(self, events: SurfaceEvents, event: PersonEvent) -> None:
         try:
@@ -120,5 +130,5 @@ class WebSurface:
     async def newest(self, place: str) -> int:
         return await self._chat.newest(place)
 
-    async def own_since(self, place: str, since_ms: int) -> Sequence[SeenPost]:
+    async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
         return await self._chat.own_since(place, since_ms)

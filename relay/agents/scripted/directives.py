@@ -1,0 +1,88 @@
+"""What the scripted agent understands: one directive a line. Pure.
+
+| line | what the agent does |
+|---|---|
+| `say TEXT` | says it |
+| `stream TEXT` | says it word by word |
+| `slow SECONDS` | works for that long |
+| `tool write PATH TEXT`, `tool append PATH TEXT`, `tool read PATH` | uses a file of the workspace |
+| `ask COMMAND` | asks for leave, and says what was decided |
+| `watch name=N file=PATH`, `watch in=2h text="…"`, `unwatch NAME`, `watches` | uses the relay's watch tools |
+| `share PATH` | hands a file of the workspace over with the reply |
+| `silent` | ends the turn with nothing to say |
+| `fail REASON` | ends the turn as failed |
+| `die` | its process dies |
+
+A message without a directive is repeated back; a fire is reported.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+
+from relay.perception.framing import Part, unframe
+
+WORDS = frozenset(
+    ["say", "stream", "slow", "tool", "ask", "watch", "unwatch", "watches", "share", "silent", "fail", "die"]
+)
+ECHO = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do. `source` and `number` name it across restarts."""
+
+    source: str
+    number: int
+    word: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A prompt as the scripted agent reads it."""
+
+    continues: bool
+    steps: tuple[Step, ...]
+
+
+def read(prompt: str) -> Task:
+    """The steps of a framed prompt. Raises `NotFramed` for anything else."""
+    parts = unframe(prompt).parts
+    steps: list[Step] = []
+    for part in parts:
+        if part.kind != "continuation":
+            steps += _steps(part)
+    return Task(any(part.kind == "continuation" for part in parts), tuple(steps))
+
+
+def _steps(part: Part) -> list[Step]:
+    source = f"{part.source}@{part.at}"
+    found: list[Step] = []
+    if part.kind in ("message", "steer"):
+        for line in part.text.splitlines():
+            word, _, rest = line.strip().partition(" ")
+            word = word.lower().rstrip(":")
+            if word in WORDS:
+                found.append(Step(source, len(found), word, rest.strip()))
+    return found or [Step(source, 0, "say", _plain_answer(part))]
+
+
+def _plain_answer(part: Part) -> str:
+    facts = dict(part.facts)
+    if part.kind == "fire":
+        body = f":\n```diff\n{part.text}\n```" if part.text.startswith(("---", "@@", "+", "-")) else f": {part.text}"
+        return f"«{part.who}» {facts.get('why', 'fired')}{body}"
+    if len(part.text) > ECHO:
+        return f"You said {len(part.text)} characters, beginning with: {part.text[:200]}"
+    return f"You said: {part.text}"
+
+
+def fields(rest: str) -> dict[str, object]:
+    """`name=notes file="a b.md" once` as the fields of a watch. Raises ValueError for an open quote."""
+    found: dict[str, object] = {}
+    for word in shlex.split(rest):
+        name, equals, value = word.partition("=")
+        found[name] = value if equals else True
+    return found

@@ -1,0 +1,309 @@
+"""Puts everything together: the one module that knows all the others.
+
+Order of a start: the lock, the configuration, the ledger (folded to its head), the record that this boot has begun,
+then the reconcilers and the surfaces. Order of a stop: the surfaces and the reconcilers, then how far everything was
+taken in, then the committer. A stop that is cut short at any point loses nothing; the next start goes on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import secrets
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import anyio
+import anyio.abc
+
+from relay import texts
+from relay.agents.runtime import Runtime, Tools
+from relay.agents.scripted.runtime import ScriptedRuntime
+from relay.behaviours import Behaviour, discover
+from relay.behaviours.config.reconciler import ConfigTaker, loaded
+from relay.behaviours.intake.reconciler import Intake
+from relay.behaviours.turns.reconciler import TurnDriver
+from relay.behaviours.watches.reconciler import WatchRunner
+from relay.clock import Clock, SystemClock
+from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
+from relay.errors import RelayError
+from relay.ledger.blobs import Blobs
+from relay.ledger.engine import Engine
+from relay.ledger.lease import EpochLeases
+from relay.ledger.lock import StateLock
+from relay.ledger.reconciler import Reconciler, Runner
+from relay.ledger.sqlite import SqliteStore
+from relay.ledger.store import Store
+from relay.masking import Masker
+from relay.parts import Current, Parts
+from relay.surfaces.surface import Surface, Surfaces
+from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.ledger_facts import LedgerFacts
+from relay.surfaces.web.server import PageServer
+from relay.surfaces.web.surface import WebSurface
+from relay.tools.desk import Desk
+
+RUNTIMES = ("scripted",)
+
+log = logging.getLogger("relay")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a relay is started. `say` prints a line for the person at the terminal."""
+
+    config: Path | None = None
+    state: Path | None = None
+    port: int | None = None
+    page: bool = True
+    say: Callable[[str], None] = print
+    env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+@dataclass(slots=True)
+class Relay:
+    """A relay over any store and surfaces: what `relay up` runs, and what the simulator runs on a virtual clock."""
+
+    parts: Parts
+    runners: list[Runner]
+    reconcilers: list[Reconciler]
+    intakes: list[Intake]
+    boot: str
+    digest: str
+    zone: str
+
+    async def run(
+        self,
+        *also: Callable[[], object],
+        stop: anyio.Event | None = None,
+        task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Until `stop` is set (a clean stop) or cancelled (as good as a kill). The engine must have booted."""
+        engine = self.parts.engine
+        async with anyio.create_task_group() as base:
+            await base.start(engine.run)
+            async with anyio.create_task_group() as tasks:
+                await engine.admit(
+                    loaded(self.parts.access, boot=self.boot, count=0, digest=self.digest, zone=self.zone)
+                )
+                for reconciler in self.reconcilers:
+                    if isinstance(reconciler, WatchRunner):
+                        tasks.start_soon(reconciler.run)
+                for runner in self.runners:
+                    tasks.start_soon(runner.run)
+                for intake in self.intakes:
+                    tasks.start_soon(intake.run)
+                for other in also:
+                    tasks.start_soon(other)  # pyright: ignore[reportArgumentType]
+                task_status.started()
+                if stop is not None:
+                    await stop.wait()
+                    tasks.cancel_scope.cancel()
+            for intake in self.intakes:
+                await intake.close()
+            for reconciler in self.reconcilers:
+                if isinstance(reconciler, TurnDriver):
+                    await reconciler.close()
+            base.cancel_scope.cancel()
+        await engine.close()
+
+
+async def build(
+    *,
+    access: Access,
+    digest: str,
+    zone: str,
+    store: Store,
+    clock: Clock,
+    surfaces: Surfaces,
+    state: Path,
+    entropy: Callable[[int], bytes] = secrets.token_bytes,
+    runtimes: Mapping[str, Runtime] | None = None,
+    mask: Callable[[str], str] = lambda text: text,
+    behaviours: tuple[Behaviour, ...] | None = None,
+) -> Relay:
+    """A relay whose ledger is folded to its head and whose epoch has begun. Nothing acts yet."""
+    found = behaviours if behaviours is not None else discover()
+    epoch = await store.begin_epoch()
+    engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16))
+    await engine.boot()
+    leases = EpochLeases(epoch)
+    blobs = Blobs(state / "blobs")
+    runners: list[Runner] = []
+
+    def trouble() -> Mapping[str, str]:
+        return dict(engine.trouble()) | {r.reconciler.name: r.trouble for r in runners if r.trouble}
+
+    def make_tools(scope: str, room: str) -> Tools:
+        return Desk(engine, blobs, scope, room, parts.workspace(room) or state)
+
+    parts = Parts(
+        engine=engine,
+        clock=clock,
+        surfaces=surfaces,
+        runtimes=runtimes if runtimes is not None else {"scripted": ScriptedRuntime(clock, entropy)},
+        current=Current(access),
+        blobs=blobs,
+        state=state,
+        boot=f"{epoch}-{entropy(4).hex()}",
+        entropy=entropy,
+        mask=mask,
+        make_tools=make_tools,
+        commands=tuple(command for behaviour in found for command in behaviour.commands),
+        trouble=trouble,
+    )
+    reconcilers: list[Reconciler] = []
+    for behaviour in found:
+        if behaviour.reconciler_module is not None:
+            module = importlib.import_module(behaviour.reconciler_module)
+            make: Callable[[Parts], list[Reconciler]] | None = getattr(module, "reconcilers", None)
+            reconcilers += make(parts) if make is not None else []
+    runners += [Runner(reconciler, engine, leases) for reconciler in reconcilers]
+    intakes = [Intake(parts, surface) for surface in surfaces.by_name.values()]
+    return Relay(parts, runners, reconcilers, intakes, parts.boot, digest, zone)
+
+
+def machine_zone(env: Mapping[str, str]) -> str:
+    """The IANA name of the machine's time zone; UTC when it has none that is known."""
+    named = env.get("TZ", "").lstrip(":")
+    link = Path("/etc/localtime")
+    for name in (named, str(link.resolve()).partition("zoneinfo/")[2] if link.exists() else ""):
+        try:
+            if name:
+                return ZoneInfo(name).key
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            continue
+    return "UTC"
+
+
+@dataclass(slots=True)
+class Settled:
+    """What a start has settled before anything is opened."""
+
+    access: Access
+    loaded: Loaded | None
+    state: Path
+    zone: str
+    env: Mapping[str, str]
+
+
+def settle(options: Options, clock: Clock) -> Settled:
+    """Read the configuration and make the state folder. Raises `ConfigError`, `RelayError`."""
+    zone = machine_zone(options.env)
+    folder = options.config.parent if options.config is not None else Path.cwd()
+    env, said = env_of(folder, options.env)
+    if said is not None:
+        options.say(said)
+    found: Loaded | None = None
+    if options.config is not None:
+        tz: tzinfo = ZoneInfo(zone)
+        found = load(options.config, runtimes=RUNTIMES, now_ms=clock.now_ms(), zone=tz)
+        for line in found.said:
+            options.say(line)
+        access = found.access
+    else:
+        access = default(workspace=Path("workspace"))
+    state = options.state or state_folder(access, env, Path.home())
+    state = Path(os.path.abspath(state))
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise RelayError(
+            f"the state folder {state} can't be made ({error.strerror}).", "Name another one with --state DIR."
+        ) from error
+    return Settled(access, found, state, zone, env)
+
+
+def chat_rooms(access: Access) -> list[ChatRoom]:
+    """The page's rooms, as access.json names them."""
+    return [
+        ChatRoom(room.partition(":")[2], rules.label, rules.agent)
+        for room, rules in access.rooms.items()
+        if room.startswith("web:")
+    ]
+
+
+async def run(options: Options, *beside: Callable[[LocalChat, Parts], Callable[[], object]]) -> None:
+    """`relay up`: until it is stopped by a signal. Raises `RelayError` when it can't start or go on."""
+    clock = SystemClock()
+    settled = settle(options, clock)
+    with StateLock(settled.state / "lock"):
+        store = await SqliteStore.open(settled.state / "ledger.db")
+        try:
+            chat = await LocalChat.open(settled.state / "page.db", chat_rooms(settled.access), clock)
+            try:
+                await _run(options, settled, store, chat, clock, beside)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await chat.close()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await store.close()
+
+
+async def _run(
+    options: Options,
+    settled: Settled,
+    store: SqliteStore,
+    chat: LocalChat,
+    clock: Clock,
+    beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
+) -> None:
+    web: Surface = WebSurface(chat, clock)
+    secret_values = [settled.env.get(name, "") for name in _secret_names(settled.access)]
+    relay = await build(
+        access=settled.access,
+        digest=settled.loaded.digest if settled.loaded else "",
+        zone=settled.zone,
+        store=store,
+        clock=clock,
+        surfaces=Surfaces({"web": web}),
+        state=settled.state,
+        mask=Masker(v for v in secret_values if v).mask,
+    )
+    if settled.access.surfaces.discord is not None or any(r.startswith("discord:") for r in settled.access.rooms):
+        options.say(texts.not_started("discord", "this relay has no Discord adapter yet"))
+    also: list[Callable[[], object]] = [make(chat, relay.parts) for make in beside]
+    if settled.loaded is not None:
+        watch = ConfigWatch(
+            settled.loaded.path,
+            runtimes=RUNTIMES,
+            zone=ZoneInfo(settled.zone),
+            clock=clock,
+            last=settled.loaded,
+        )
+        taker = ConfigTaker(relay.parts, watch, settled.zone)
+        also.append(taker.run)
+        before = relay.parts.trouble
+        relay.parts.trouble = lambda: dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
+    if options.page:
+        port = options.port if options.port is not None else settled.access.surfaces.web.port
+        page = PageServer(chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port)
+        also.append(page.run)
+        options.say(texts.listening(page.url))
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_until_signal, stop)
+        await relay.run(*also, stop=stop)
+        tasks.cancel_scope.cancel()
+
+
+async def _until_signal(stop: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop.set()
+            return
+
+
+def _secret_names(access: Access) -> list[str]:
+    names = [access.http.token_env]
+    if access.surfaces.discord is not None:
+        names.append(access.surfaces.discord.token_env)
+    names += [server.token_env for server in access.notebooks.servers.values() if server.token_env]
+    names += [name for agent in access.agents.values() for name in agent.env]
+    return names

@@ -1,0 +1,73 @@
+"""Takes up access.json: at boot, and again whenever the file changes. A broken file keeps the last good copy."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
+from relay.config import Access, ConfigWatch
+from relay.errors import ConfigError
+from relay.ledger.interaction import Draft
+from relay.parts import Parts
+
+LOOK_EVERY_S = 2.0
+
+log = logging.getLogger("relay.config")
+
+
+def loaded(access: Access, *, boot: str, count: int, digest: str, zone: str) -> Draft:
+    """What rules need of a load, as the record of it. No secret stands in it: access.json only names them."""
+    payload = ConfigLoaded(
+        boot=boot,
+        count=count,
+        digest=digest,
+        zone=zone,
+        rooms={
+            room: RoomRules(
+                label=rules.label,
+                agent=rules.agent,
+                busy=rules.busy,
+                approvers=tuple(rules.approvers),
+                watches=tuple(_plain(fields) for fields in rules.watches),
+            )
+            for room, rules in access.rooms.items()
+        },
+        people={name: person.ids() for name, person in access.people.items()},
+        approval_ms=access.limits.approval,
+        queue=access.limits.queue,
+        watches=access.limits.watches,
+    )
+    return Draft.of(payload, boot, count, actor="relay", caused_by=())
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    return dict(fields)
+
+
+class ConfigTaker:
+    """Looks at the file every two seconds (a stat), and takes a changed one up without a restart."""
+
+    def __init__(self, parts: Parts, watch: ConfigWatch, zone: str) -> None:
+        self._parts = parts
+        self._watch = watch
+        self._zone = zone
+        self._count = 0
+        self.trouble = ""
+
+    async def run(self) -> None:
+        while True:
+            await self._parts.clock.sleep(LOOK_EVERY_S)
+            found = self._watch.poll()
+            if found is None:
+                continue
+            if isinstance(found, ConfigError):
+                self.trouble = f"access.json has a mistake, the last good copy stays in force: {found}"
+                log.error("%s", self.trouble)
+                continue
+            self.trouble = ""
+            self._count += 1
+            self._parts.current.access = found.access
+            await self._parts.engine.admit(
+                loaded(found.access, boot=self._parts.boot, count=self._count, digest=found.digest, zone=self._zone)
+            )

@@ -1,0 +1,332 @@
+"""The way in: what a surface tells is filtered, looked up and admitted; gaps are closed from the surface's history.
+
+Live events are held while a gap is closed. A position is recorded only when everything up to it was read, never the
+highest seen: one live message recorded first would hide the gap behind it.
+"""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+from collections.abc import Sequence
+
+import anyio
+
+from relay.behaviours.intake.concept import CaughtUp
+from relay.behaviours.intake.filter import Said, take
+from relay.behaviours.intake.verbs import ChannelChosen, ChannelMessage, ChannelReacted, IntakeCaughtUp, Role
+from relay.behaviours.places.concept import Places
+from relay.behaviours.places.verbs import opened
+from relay.behaviours.posting.verbs import PostSent
+from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnStarted, TurnSteered
+from relay.config import role_of
+from relay.errors import BadInteraction, StoreUnavailable, SurfaceError
+from relay.ledger.canonical import clean_text
+from relay.ledger.interaction import Draft, Interaction
+from relay.parts import Parts
+from relay.surfaces.surface import ChoiceEvent, MessageEvent, Person, Place, ReactionEvent, Surface
+
+PAGE = 100
+INLINE = 16 * 1024
+"""Bytes of a message's text that stand in its payload; a longer one is kept whole as a blob."""
+SCAN_EVERY_S = 300.0
+LATE_AFTER_MS = 60_000
+
+log = logging.getLogger("relay.intake")
+
+
+class Intake:
+    """One surface's way in. Implements `SurfaceEvents`."""
+
+    def __init__(self, parts: Parts, surface: Surface) -> None:
+        self._parts = parts
+        self._surface = surface
+        self._gap = anyio.Lock()
+        self._places: dict[str, Place] = {}
+        self._words = frozenset(command.word for command in parts.commands)
+
+    async def run(self) -> None:
+        """Listen to the surface, and look for gaps every five minutes. Until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._surface.run, self)
+            while True:
+                await self._parts.clock.sleep(SCAN_EVERY_S)
+                try:
+                    async with self._gap:
+                        await self._close_gaps(list(self._places.values()), boot=False)
+                except (StoreUnavailable, SurfaceError) as error:
+                    log.warning("the scan for missed messages waits: %s", error)
+
+    async def close(self) -> None:
+        """A clean stop: record how far everything was taken in."""
+        with anyio.move_on_after(5, shield=True):
+            async with self._gap:
+                await self._close_gaps(list(self._places.values()), boot=False)
+
+    # -- gaps -------------------------------------------------------------------------------------------------------
+
+    async def ready(self, places: Sequence[Place]) -> None:
+        async with self._gap:
+            self._places = {place.place: place for place in places}
+            await self._close_gaps(list(places), boot=True)
+
+    async def _close_gaps(self, places: Sequence[Place], *, boot: bool) -> None:
+        for place in sorted(places, key=lambda p: p.thread):
+            if self._room_known(place):
+                await self._close_gap(place, boot=boot)
+
+    async def _close_gap(self, place: Place, *, boot: bool) -> None:
+        name = self._surface.name
+        caught_up = self._parts.engine.view.of(CaughtUp)
+        position = caught_up.position(name, place.place)
+        if position is None:
+            # First sight of a room starts at its newest message and replays nothing. A thread whose room was seen
+            # before is new since then: all of it is the gap.
+            seen_before = place.thread and caught_up.position(name, place.room) is not None
+            position = 0 if seen_before else await self._surface.newest(place.place)
+            await self._record(place.place, position)
+            if not seen_before:
+                return
+        reached = position
+        while True:
+            page = await self._surface.read_since(place.place, reached, PAGE)
+            for event in sorted(page, key=lambda e: e.position):
+                late = boot or event.sent_at < self._parts.clock.now_ms() - LATE_AFTER_MS
+                await self._take(event, late=late)
+                reached = max(reached, event.position)
+            if len(page) < PAGE:
+                break
+        if reached > position:
+            await self._record(place.place, reached)
+
+    async def _record(self, place: str, position: int) -> None:
+        payload = IntakeCaughtUp(surface=self._surface.name, place=place, position=position)
+        await self._parts.engine.admit(
+            Draft.of(payload, self._surface.name, place, position, actor="relay", scope=self._scope(place))
+        )
+
+    # -- live events ------------------------------------------------------------------------------------------------
+
+    async def message(self, event: MessageEvent) -> None:
+        async with self._gap:
+            await self._take(event, late=False)
+
+    async def _take(self, event: MessageEvent, *, late: bool) -> None:
+        place = await self._place(event.place)
+        if place is None:
+            return
+        room = self._room(place)
+        role = self._role(room, event.person)
+        rules = self._parts.access.rooms.get(room)
+        target = await self._ours(event.reply_to) if event.reply_to else None
+        known = self._parts.engine.view.of(Places).of(self._scope(event.place)) is not None
+        said = Said(
+            text=event.text,
+            role=role,
+            mentions_us=event.mentions_us,
+            thread=place.thread,
+            thread_joined=known,
+            replies_to_us=target is not None and target.verb == PostSent.VERB,
+            room_known=rules is not None,
+            require_mention=rules is not None and rules.require_mention,
+        )
+        taken = take(said, self._words)
+        if taken is None:
+            return
+        text = clean_text(event.text)
+        data = text.encode()
+        cut = text if len(data) <= INLINE else data[:INLINE].decode(errors="ignore")
+        blob = None if cut is text else await self._parts.blobs.put(data)
+        payload = ChannelMessage(
+            surface=self._surface.name,
+            place=event.place,
+            room=room,
+            message=event.message,
+            position=event.position,
+            author=event.person.id,
+            name=clean_text(event.person.name),
+            text=cut,
+            blob=blob,
+            size=len(text),
+            addressed=taken.addressed,
+            command=taken.command,
+            reply_to=event.reply_to,
+            target=target.id if target else None,
+            late=late,
+            sent_at=event.sent_at,
+        )
+        scope = self._scope(event.place)
+        drafts: list[Draft] = []
+        if not known:
+            drafts.append(
+                opened(
+                    scope,
+                    surface=self._surface.name,
+                    place=place.place,
+                    room=room,
+                    thread=place.thread,
+                    limit=self._surface.capabilities.limit,
+                )
+            )
+        drafts.append(
+            Draft.of(
+                payload,
+                self._surface.name,
+                event.place,
+                event.message,
+                actor=f"person:{self._surface.name}:{event.person.id}",
+                role=role,
+                scope=scope,
+                outside=[f"{self._surface.name}:{event.message}"],
+            )
+        )
+        await self._parts.engine.admit(*drafts)
+
+    async def reaction(self, event: ReactionEvent) -> None:
+        async with self._gap:
+            await self._take_reaction(event)
+
+    async def _take_reaction(self, event: ReactionEvent) -> None:
+        place = await self._place(event.place)
+        target = await self._ours(event.message)
+        if place is None or target is None or event.person.bot:
+            return
+        room = self._room(place)
+        role = self._role(room, event.person)
+        if role in ("stranger", "webhook", "peer"):
+            return
+        turn, approval, sources, asker = await self._turn_of(target)
+        payload = ChannelReacted(
+            surface=self._surface.name,
+            place=event.place,
+            room=room,
+            message=event.message,
+            person=event.person.id,
+            name=clean_text(event.person.name),
+            emoji=plain_emoji(event.emoji),
+            set=event.set,
+            target=target.id,
+            target_verb=target.verb,
+            turn=turn,
+            approval=approval,
+            sources=sources,
+            asker=asker,
+        )
+        await self._parts.engine.admit(
+            Draft.of(
+                payload,
+                self._surface.name,
+                event.place,
+                event.message,
+                event.person.id,
+                payload.emoji,
+                event.count,
+                "set" if event.set else "taken back",
+                actor=f"person:{self._surface.name}:{event.person.id}",
+                role=role,
+                scope=self._scope(event.place),
+                caused_by=[target.id],
+            )
+        )
+
+    async def choice(self, event: ChoiceEvent) -> None:
+        async with self._gap:
+            place = await self._place(event.place)
+            if place is None:
+                return
+            room = self._room(place)
+            role = self._role(room, event.person)
+            known = await self._parts.engine.store.by_ids([event.card]) if _is_id(event.card) else {}
+            if role in ("stranger", "webhook", "peer") or event.card not in known:
+                return
+            payload = ChannelChosen(
+                surface=self._surface.name,
+                place=event.place,
+                room=room,
+                card=event.card,
+                choice=event.value[:100],
+                reason=clean_text(event.reason)[:1000],
+                person=event.person.id,
+                name=clean_text(event.person.name),
+            )
+            await self._parts.engine.admit(
+                Draft.of(
+                    payload,
+                    self._surface.name,
+                    event.event,
+                    actor=f"person:{self._surface.name}:{event.person.id}",
+                    role=role,
+                    scope=self._scope(event.place),
+                    caused_by=[event.card],
+                )
+            )
+
+    # -- looking up -------------------------------------------------------------------------------------------------
+
+    async def _ours(self, message: str) -> Interaction | None:
+        found = await self._parts.engine.store.by_outside(f"{self._surface.name}:{message}")
+        return found[-1] if found else None
+
+    async def _turn_of(self, target: Interaction) -> tuple[str | None, str | None, tuple[str, ...], str | None]:
+        """The turn that a message belongs to, its approval if it is a card, what the turn took, who asked for it."""
+        store = self._parts.engine.store
+        approval: str | None = None
+        asker: str | None = None
+        turn: str | None = None
+        try:
+            if target.verb == PostSent.VERB:
+                sent = target.read(PostSent)
+                turn, approval = sent.turn, sent.approval
+            elif target.verb == ChannelMessage.VERB:
+                said = target.read(ChannelMessage)
+                asker = f"{said.surface}:{said.author}"
+                took = await store.by_outside(f"took:{target.id}")
+                if took:
+                    turn = took[-1].id if took[-1].verb == TurnStarted.VERB else took[-1].read(TurnSteered).turn
+            if turn is None:
+                return None, approval, (), asker
+            ended = await store.by_outside(f"ended:{turn}")
+            if ended:
+                end = ended[-1].read(TurnEnded)
+                return turn, approval, end.sources, asker or next((o.person for o in end.origins if o.person), None)
+            started = (await store.by_ids([turn])).get(turn)
+            if started is None:
+                return turn, approval, (), asker
+            begun = started.read(TurnStarted)
+            prompts = await store.by_ids(begun.takes[:1])
+            first = next(iter(prompts.values()), None)
+            return turn, approval, begun.sources, asker or (first.read(TurnPrompted).origin.person if first else None)
+        except BadInteraction:  # redacted since: the reaction is still recorded, with what is known
+            return turn, approval, (), asker
+
+    async def _place(self, place: str) -> Place | None:
+        if place not in self._places:
+            found = await self._surface.place(place)
+            if found is None:
+                return None
+            self._places[place] = found
+        return self._places[place]
+
+    def _room(self, place: Place) -> str:
+        return f"{self._surface.name}:{place.room}"
+
+    def _room_known(self, place: Place) -> bool:
+        return self._room(place) in self._parts.access.rooms
+
+    def _scope(self, place: str) -> str:
+        return f"{self._surface.name}:{place}"
+
+    def _role(self, room: str, person: Person) -> Role:
+        return role_of(
+            self._parts.access, room, self._surface.name, person.id, bot=person.bot, owner=person.owner
+        )
+
+
+def plain_emoji(emoji: str) -> str:
+    """The emoji without variation selectors and skin tones, so that ✅ is ✅ on every phone."""
+    kept = (c for c in emoji if c not in "\ufe0e\ufe0f" and not "\U0001f3fb" <= c <= "\U0001f3ff")
+    return unicodedata.normalize("NFC", "".join(kept))[:40]
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 64 and all(c in "0123456789abcdef" for c in text)

@@ -1,0 +1,243 @@
+"""The Poster: makes each owed post stand exactly once, in order, per place; sets reactions; closes cards.
+
+`post.sending` is recorded once, before the first try. When that was over a minute ago, the place's own recent messages
+are searched before trying again: a nonce is remembered by a surface for minutes only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+from collections.abc import Iterable
+from typing import Literal
+
+from relay.behaviours.places.concept import Places
+from relay.behaviours.places.verbs import opened
+from relay.behaviours.posting.concept import Outbox, OwedPost
+from relay.behaviours.posting.verbs import (
+    PostDead,
+    PostDelayed,
+    PostEdited,
+    PostEditRequested,
+    PostRequested,
+    PostSending,
+    PostSent,
+    ReactionSet,
+)
+from relay.errors import BadInteraction, SurfaceError
+from relay.ledger.fold import View
+from relay.ledger.interaction import Draft, Interaction
+from relay.ledger.reconciler import Held, Item, Reconciler
+from relay.parts import Parts
+from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface
+
+HISTORY_AFTER_MS = 60_000
+LATE_AFTER_MS = 10 * 60_000
+FIRST_DELAY_MS = 1_000
+LONGEST_DELAY_MS = 5 * 60_000
+
+log = logging.getLogger("relay.posting")
+
+
+def reconcilers(parts: Parts) -> list[Reconciler]:
+    return [Poster(parts)]
+
+
+def nonce_of(post: str) -> str:
+    """The nonce of a post: 25 characters, the same at every try."""
+    return base64.b32encode(hashlib.sha256(f"post/{post}".encode()).digest()).decode().lower()[:25]
+
+
+class Poster:
+    """See the module."""
+
+    name = "posting"
+    kind: Literal["short", "holding"] = "short"
+    cap = 64
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def owes(self, view: View) -> Iterable[Item]:
+        outbox = view.of(Outbox)
+        now = self._parts.clock.now_ms()
+        for reaction in list(outbox.state.reactions.values()):
+            yield Item(f"reaction:{reaction.request}", f"react:{reaction.scope}", reaction)
+        for edit in list(outbox.state.edits.values()):
+            card = outbox.card(edit.post)
+            if card is None or card.message:
+                yield Item(f"edit:{edit.request}", f"edit:{edit.scope}", edit)
+        for scope, owed in list(outbox.heads()):
+            if owed.not_before <= now:
+                yield Item(f"post:{owed.post}", f"post:{scope}", (scope, owed.post))
+
+    def due(self, view: View) -> int | None:
+        now = self._parts.clock.now_ms()
+        return min((o.not_before for _, o in view.of(Outbox).heads() if o.not_before > now), default=None)
+
+    async def act(self, item: Item, held: Held) -> None:
+        kind, _, id = item.key.partition(":")
+        if kind == "post":
+            await self._post(id, held)
+        elif kind == "reaction":
+            await self._react(id, held)
+        else:
+            await self._edit(id, held)
+
+    # -- posts ------------------------------------------------------------------------------------------------------
+
+    async def _post(self, post: str, held: Held) -> None:
+        outbox = held.view.of(Outbox)
+        owed, scope = outbox.owed(post), outbox.state.where.get(post)
+        if owed is None or scope is None:
+            return
+        where = await self._where(scope, held)
+        if where is None:
+            return
+        surface, place = where
+        request = (await held.engine.store.by_ids([post]))[post]
+        try:
+            wanted = request.read(PostRequested)
+        except BadInteraction as error:
+            await self._dead(request, str(error), held)
+            return
+        outgoing = self._outgoing(wanted, owed)
+        if owed.sending_at is None:
+            await held.admit(self._draft(PostSending(post=post), request, post))
+        elif self._parts.clock.now_ms() - owed.sending_at > HISTORY_AFTER_MS:
+            found = await self._in_history(surface, place, outgoing, owed.sending_at, held)
+            if found is not None:
+                await self._sent(request, wanted, surface, place, found, held)
+                return
+        try:
+            message = await surface.post(place, outgoing, nonce_of(post))
+        except SurfaceError as error:
+            await self._refused(request, owed, error, held)
+            return
+        await self._sent(request, wanted, surface, place, message, held)
+
+    async def _where(self, scope: str, held: Held) -> tuple[Surface, str] | None:
+        """The surface and place of a scope; a scope that nobody wrote in yet is looked up and recorded."""
+        placed = held.view.of(Places).of(scope)
+        if placed is not None:
+            surface = self._parts.surfaces.by_name.get(placed.surface)
+            return (surface, placed.place) if surface else None
+        found = self._parts.surfaces.of(scope)
+        if found is None:
+            return None
+        surface, word = found
+        place = await surface.place(word)
+        if place is None:
+            return None
+        await held.admit(
+            opened(
+                scope,
+                surface=surface.name,
+                place=place.place,
+                room=f"{surface.name}:{place.room}",
+                thread=place.thread,
+                limit=surface.capabilities.limit,
+            )
+        )
+        return surface, place.place
+
+    def _outgoing(self, wanted: PostRequested, owed: OwedPost) -> OutgoingPost:
+        text = self._parts.mask(wanted.text)
+        late = self._parts.clock.now_ms() - owed.asked_at
+        if late > LATE_AFTER_MS:
+            text = f"⏰ ({late // 60_000} min late)\n{text}"
+        return OutgoingPost(
+            text=text,
+            reply_to=wanted.reply_to,
+            ping=wanted.ping,
+            files=tuple(SeenFile(f.name, f.digest, f.size) for f in wanted.files),
+            card=wanted.approval or "",
+            choices=tuple(Choice(c.value, c.label) for c in wanted.choices),
+        )
+
+    async def _in_history(
+        self, surface: Surface, place: str, outgoing: OutgoingPost, since: int, held: Held
+    ) -> str | None:
+        text = outgoing.text.split("late)\n", 1)[-1] if outgoing.text.startswith("⏰ (") else outgoing.text
+        for seen in await surface.own_since(place, since):
+            same = seen.text == text or (seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}"))
+            if same and seen.reply_to == outgoing.reply_to:
+                bound = await held.engine.store.by_outside(f"{surface.name}:{seen.message}")
+                if not bound:
+                    return seen.message
+        return None
+
+    async def _sent(
+        self, request: Interaction, wanted: PostRequested, surface: Surface, place: str, message: str, held: Held
+    ) -> None:
+        payload = PostSent(post=request.id, place=place, message=message, turn=wanted.turn, approval=wanted.approval)
+        await held.admit(self._draft(payload, request, request.id, outside=[f"{surface.name}:{message}"]))
+
+    async def _refused(self, request: Interaction, owed: OwedPost, error: SurfaceError, held: Held) -> None:
+        if error.kind != "transient":
+            await self._dead(request, str(error), held)
+            return
+        attempt = owed.attempts + 1
+        wait = error.retry_after_ms or min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** min(attempt, 16))
+        payload = PostDelayed(
+            post=request.id, attempt=attempt, not_before=self._parts.clock.now_ms() + wait, why=str(error)
+        )
+        await held.admit(self._draft(payload, request, request.id, attempt))
+
+    async def _dead(self, request: Interaction, why: str, held: Held) -> None:
+        log.warning("post %s is dead: %s", request.id[:10], why)
+        await held.admit(self._draft(PostDead(post=request.id, why=why), request, request.id))
+
+    def _draft(
+        self,
+        payload: PostSending | PostSent | PostDelayed | PostDead | ReactionSet | PostEdited,
+        cause: Interaction,
+        *key: str | int,
+        outside: Iterable[str] = (),
+    ) -> Draft:
+        return Draft.of(payload, *key, actor="relay", scope=cause.scope, caused_by=[cause.id], outside=outside)
+
+    # -- reactions and edits ----------------------------------------------------------------------------------------
+
+    async def _react(self, request: str, held: Held) -> None:
+        owed = held.view.of(Outbox).state.reactions.get(request)
+        where = await self._where(owed.scope, held) if owed else None
+        if owed is None or where is None:
+            return
+        surface, place = where
+        failed = ""
+        if surface.capabilities.reactions:
+            try:
+                await surface.react(place, owed.message, owed.emoji, add=owed.add)
+            except SurfaceError as error:
+                if error.kind == "transient":
+                    raise
+                failed = str(error)
+        cause = (await held.engine.store.by_ids([request]))[request]
+        await held.admit(self._draft(ReactionSet(request=request, failed=failed), cause, request))
+
+    async def _edit(self, request: str, held: Held) -> None:
+        outbox = held.view.of(Outbox)
+        owed = outbox.state.edits.get(request)
+        where = await self._where(owed.scope, held) if owed else None
+        if owed is None or where is None:
+            return
+        surface, place = where
+        card = outbox.card(owed.post)
+        known = await held.engine.store.by_ids([request, owed.post])
+        cause = known[request]
+        failed = ""
+        try:
+            wanted = cause.read(PostEditRequested)
+            before = known[owed.post].read(PostRequested)
+            if card is not None:
+                text = self._parts.mask(f"{before.text}\n{wanted.text}")
+                await surface.edit(place, card.message, text, close_card=wanted.close_card)
+        except SurfaceError as error:
+            if error.kind == "transient":
+                raise
+            failed = str(error)
+        except BadInteraction as error:
+            failed = str(error)
+        await held.admit(self._draft(PostEdited(request=request, failed=failed), cause, request))

@@ -1,0 +1,382 @@
+"""One running turn: its events, what reaches it from the ledger, its limits, and its end."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.abc
+
+from relay import texts
+from relay.agents.runtime import (
+    ApprovalAsked,
+    ApprovalWithdrawn,
+    Notice,
+    Session,
+    Steered,
+    TextDelta,
+    ToolUpdate,
+    Turn,
+    TurnEnded,
+    TurnEvent,
+)
+from relay.behaviours.approvals.concept import Approvals
+from relay.behaviours.approvals.synchronizations import CARD_COMMAND
+from relay.behaviours.config.concept import Configured
+from relay.behaviours.places.concept import Places
+from relay.behaviours.posting.chunks import chunk
+from relay.behaviours.posting.verbs import PostRequested
+from relay.behaviours.settings.concept import Settings
+from relay.behaviours.turns import verbs
+from relay.behaviours.turns.concept import Running, Turns, Waiting
+from relay.behaviours.turns.reconciler_prompt import Prompts
+from relay.errors import RelayError, SurfaceError
+from relay.ledger.interaction import Draft
+from relay.ledger.reconciler import Held
+from relay.parts import Parts
+from relay.surfaces.surface import LiveView
+
+MOST_REPLY = 200_000
+PART_OF_REPLY = 10_000
+"""UTF-16 units of one `turn.replied`: well within a payload, whatever the characters."""
+CANCEL_LIMIT_S = 15.0
+CALL_LIMIT_S = 30.0
+SHOW_EVERY_S = 0.2
+
+log = logging.getLogger("relay.turns")
+
+
+
+@dataclass(slots=True)
+class Course:
+    """See the module. `session_broken` says that the session must not be used again."""
+
+    parts: Parts
+    held: Held
+    scope: str
+    running: Running
+    session: Session
+    prompts: Prompts
+    session_broken: bool = False
+    _text: list[str] = field(default_factory=list[str])
+    _length: int = 0
+    _doing: str = ""
+    _dirty: bool = True
+    _tools: dict[str, str] = field(default_factory=dict[str, str])
+    _asked: dict[str, str] = field(default_factory=dict[str, str])
+    """open request → digest of its command."""
+    _unsteerable: set[str] = field(default_factory=set[str])
+    _heard_at: float = 0.0
+    _notices: int = 0
+    _limit: str = ""
+    _end: TurnEnded | None = None
+
+    @property
+    def turn_id(self) -> str:
+        return self.running.turn
+
+    async def run(self, prompt: str) -> None:
+        """From start to the recorded end. Whatever the agent does, exactly one `turn.ended` is recorded."""
+        self._heard_at = self.parts.clock.monotonic()
+        try:
+            with anyio.fail_after(CALL_LIMIT_S):
+                turn = await self.session.start(self.turn_id, prompt)
+        except (RelayError, TimeoutError) as error:
+            self.session_broken = True
+            self._end = TurnEnded("failed", str(error) or "it did not start in time")
+        else:
+            await self._follow(turn)
+        await self._record_end()
+        await self._show(None)
+
+    async def _follow(self, turn: Turn) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch_ledger, turn)
+            tasks.start_soon(self._watch_limits, turn, tasks.cancel_scope)
+            tasks.start_soon(self._keep_shown)
+            try:
+                async for event in turn.events():
+                    self._heard_at = self.parts.clock.monotonic()
+                    if isinstance(event, TurnEnded):
+                        self._end = event
+                        break
+                    await self._take(event, turn)
+            except RelayError as error:
+                self.session_broken = True
+                self._end = TurnEnded("failed", str(error))
+            tasks.cancel_scope.cancel()
+        if self._end is None:
+            self.session_broken = True
+            self._end = TurnEnded("failed", "it ended without a word")
+
+    # -- what the agent does ----------------------------------------------------------------------------------------
+
+    async def _take(self, event: TurnEvent, turn: Turn) -> None:
+        self._dirty = True
+        match event:
+            case TextDelta(text):
+                if self._length < MOST_REPLY:
+                    self._text.append(text)
+                self._length += len(text)
+            case ToolUpdate():
+                await self._tool(event)
+            case ApprovalAsked():
+                await self._ask(event, turn)
+            case ApprovalWithdrawn(request):
+                self._asked.pop(request, None)
+            case Notice(text):
+                self._notices += 1
+                payload = PostRequested(kind="notice", text=text[:4000], turn=self.turn_id)
+                await self.held.admit(self._draft(payload, "agent", self.turn_id, "notice", self._notices))
+            case TurnEnded():
+                self._end = event
+
+    async def _tool(self, event: ToolUpdate) -> None:
+        before = self._tools.get(event.call)
+        self._doing = event.title[:200] if event.state == "running" else ""
+        self._tools[event.call] = event.state
+        if before is None:
+            await self.held.admit(self._tool_asked(event.call, event.title))
+        if event.state != "running" and before in (None, "running"):
+            payload = verbs.ToolEnded(
+                turn=self.turn_id, call=event.call, failed=event.state == "failed", detail=event.detail[:2000]
+            )
+            await self.held.admit(self._draft(payload, self.turn_id, event.call))
+
+    def _tool_asked(self, call: str, title: str, ask: ApprovalAsked | None = None) -> Draft:
+        command = ask.command if ask else ""
+        payload = verbs.ToolAsked(
+            turn=self.turn_id,
+            call=call,
+            title=title[:500],
+            room=self.running.room,
+            digest=hashlib.sha256(f"{title}\n{command}".encode()).hexdigest(),
+            request=ask.request if ask else None,
+            command=command,
+            cwd=ask.cwd if ask else "",
+            asker=self.running.agent,
+        )
+        return self._draft(payload, self.turn_id, call, "leave" if ask else "begun")
+
+    async def _ask(self, event: ApprovalAsked, turn: Turn) -> None:
+        if len(event.command) > CARD_COMMAND:
+            await turn.answer(event.request, False, texts.COMMAND_TOO_LONG)
+            return
+        self._asked[event.request] = hashlib.sha256(event.command.encode()).hexdigest()
+        self._doing = f"waiting for leave: {event.title[:150]}"
+        await self.held.admit(self._tool_asked(event.call, event.title, event))
+
+    # -- what reaches it --------------------------------------------------------------------------------------------
+
+    async def _watch_ledger(self, turn: Turn) -> None:
+        stopping = False
+        while True:
+            looked_at = self.held.engine.head
+            state = self.held.view.of(Turns).lane(self.scope).running
+            if state is None or state.turn != self.turn_id:
+                return
+            if state.stop is not None and not stopping:
+                stopping = True
+                await self._cancel(turn, state.stop)
+            await self._answer(turn)
+            await self._steer(turn)
+            await self.held.engine.moved(looked_at)
+
+    async def _answer(self, turn: Turn) -> None:
+        approvals = self.held.view.of(Approvals)
+        for request, digest in list(self._asked.items()):
+            decision = approvals.decision(self.turn_id, request)
+            if decision is None:
+                continue
+            # What is allowed is these bytes: a request that changed since is not what the person saw.
+            allowed = decision.outcome == "allowed" and decision.digest == digest
+            self._asked.pop(request, None)
+            reason = decision.reason or ("" if allowed else decision.outcome)
+            with anyio.move_on_after(CALL_LIMIT_S):
+                await turn.answer(request, allowed, reason)
+
+    async def _steer(self, turn: Turn) -> None:
+        view = self.held.view
+        room = view.of(Configured).room(self.running.room)
+        mode = view.of(Settings).busy(self.scope, room.busy if room else "queue")
+        if mode != "steer" or not self.session.capabilities.steer:
+            return
+        for waiting in list(view.of(Turns).lane(self.scope).waiting):
+            if waiting.origin.kind != "message" or waiting.continues or waiting.prompt in self._unsteerable:
+                continue
+            if waiting.role != self._role:
+                continue
+            prompt = await self.prompts.for_steering(self.scope, waiting)
+            # Not to be cut in two by the turn's end: what the agent took is recorded, or it would be asked again.
+            with anyio.CancelScope(shield=True):
+                await self._steer_one(turn, waiting, prompt)
+
+    async def _steer_one(self, turn: Turn, waiting: Waiting, prompt: str) -> None:
+        result = Steered.TOO_LATE
+        with anyio.move_on_after(CALL_LIMIT_S):
+            result = await turn.steer(waiting.prompt, prompt)
+        if result is not Steered.INJECTED:
+            self._unsteerable.add(waiting.prompt)  # it stays in the lane, for the next turn
+            return
+        payload = verbs.TurnSteered(turn=self.turn_id, prompt=waiting.prompt, source=waiting.sources[0])
+        await self.held.admit(
+            self._draft(
+                payload,
+                self.turn_id,
+                waiting.prompt,
+                caused_by=[waiting.prompt, self.turn_id],
+                outside=[f"took:{source}" for source in waiting.sources],
+            )
+        )
+
+    @property
+    def _role(self) -> str:
+        return self.running.role
+
+    async def _watch_limits(self, turn: Turn, whole: anyio.CancelScope) -> None:
+        limits = self.parts.access.limits
+        clock = self.parts.clock
+        began = clock.monotonic()
+        while True:
+            now = clock.monotonic()
+            # Waiting for a person's answer is not the agent's silence: the card has its own deadline.
+            silent = 0.0 if self._asked else (now - self._heard_at) * 1000
+            if silent >= limits.turn_silence:
+                self._limit = texts.silence_limit(limits.turn_silence)
+            elif (now - began) * 1000 >= limits.turn_total:
+                self._limit = texts.total_limit(limits.turn_total)
+            if self._limit:
+                break
+            left = min(limits.turn_silence - silent, limits.turn_total - (now - began) * 1000)
+            await clock.sleep(max(0.01, min(left / 1000, 30.0)))
+        await self._cancel(turn, self._limit)
+        await clock.sleep(CANCEL_LIMIT_S)
+        self.session_broken = True  # it did not end when asked: it is left, and its session is not used again
+        self._end = TurnEnded("limited", self._limit)
+        whole.cancel()
+
+    async def _cancel(self, turn: Turn, reason: str) -> None:
+        try:
+            with anyio.move_on_after(CANCEL_LIMIT_S):
+                await turn.cancel(reason)
+        except RelayError as error:
+            log.warning("the turn could not be cancelled: %s", error)
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    async def _record_end(self) -> None:
+        assert self._end is not None
+        state = self.held.view.of(Turns).lane(self.scope).running
+        running = state if state is not None and state.turn == self.turn_id else self.running
+        status: verbs.EndStatus = "limited" if self._limit else self._end.status
+        reason = self._limit or self._end.reason
+        if status == "cancelled" and running.stop is not None:
+            reason = running.stop
+        text = self.parts.mask("".join(self._text).strip())  # before it is cut: no secret hides across a cut
+        if self._length > MOST_REPLY:
+            text = text[:MOST_REPLY] + texts.REPLY_CUT
+        pieces = [piece.shown for piece in chunk(text, PART_OF_REPLY)] if text else []
+        if not pieces and running.files:
+            pieces = ["📎"]
+        drafts = [
+            self._draft(
+                verbs.TurnReplied(
+                    turn=self.turn_id,
+                    index=index,
+                    text=piece,
+                    files=tuple(running.files) if index == len(pieces) - 1 else (),
+                    origins=tuple(running.origins),
+                    last=index == len(pieces) - 1,
+                ),
+                self.turn_id,
+                index,
+            )
+            for index, piece in enumerate(pieces)
+        ]
+        # Replies and end are one transaction: a turn that is not ended has not replied, so going on repeats nothing.
+        await self.held.admit(
+            *drafts, ended(self.scope, running, status, reason, replies=len(pieces), usage=dict(self._end.usage))
+        )
+
+    def _draft(
+        self,
+        payload: verbs.TurnReplied
+        | verbs.TurnSteered
+        | verbs.ToolAsked
+        | verbs.ToolEnded
+        | PostRequested,
+        *key: str | int,
+        caused_by: list[str] | None = None,
+        outside: list[str] | None = None,
+    ) -> Draft:
+        return Draft.of(
+            payload,
+            *key,
+            actor=f"agent:{self.running.agent}",
+            role=self._role,
+            scope=self.scope,
+            caused_by=caused_by or [self.turn_id],
+            outside=outside or [],
+        )
+
+    # -- the live view ----------------------------------------------------------------------------------------------
+
+    async def _keep_shown(self) -> None:
+        while True:
+            if self._dirty:
+                self._dirty = False
+                await self._show(self._view())
+            await self.parts.clock.sleep(SHOW_EVERY_S)
+
+    def _view(self) -> LiveView:
+        waiting = len(self.held.view.of(Turns).lane(self.scope).waiting)
+        text = "".join(self._text)
+        return LiveView(self.turn_id, text[-20_000:], self._doing, self.running.started_at, waiting)
+
+    async def _show(self, view: LiveView | None) -> None:
+        placed = self.held.view.of(Places).of(self.scope)
+        surface = self.parts.surfaces.by_name.get(placed.surface) if placed else None
+        if placed is None or surface is None:
+            return
+        try:
+            with anyio.move_on_after(2):
+                await surface.show(placed.place, view)
+        except SurfaceError as error:
+            log.debug("the live view could not be shown: %s", error)
+
+
+def ended(
+    scope: str,
+    running: Running,
+    status: verbs.EndStatus,
+    reason: str,
+    *,
+    resumable: bool = False,
+    replies: int | None = None,
+    usage: dict[str, int] | None = None,
+) -> Draft:
+    """The one end of a turn."""
+    payload = verbs.TurnEnded(
+        turn=running.turn,
+        status=status,
+        reason=reason[:2000],
+        usage=usage or {},
+        replies=running.replies if replies is None else replies,
+        room=running.room,
+        prompts=tuple(running.prompts),
+        sources=tuple(dict.fromkeys(running.sources)),
+        origins=tuple(running.origins),
+        resumable=resumable,
+        tries=running.tries,
+    )
+    return Draft.of(
+        payload,
+        running.turn,
+        actor=f"agent:{running.agent}",
+        role=running.role,
+        scope=scope,
+        caused_by=[running.turn],
+        outside=[f"ended:{running.turn}"],
+    )

@@ -1,0 +1,103 @@
+"""The `relay` command. Modules that take long to import are imported by the command that needs them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from relay import __version__
+from relay.errors import Exit, RelayError
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line. `relay COMMAND --help` explains each."""
+    top = argparse.ArgumentParser(prog="relay", description="A relay between people and coding agents.")
+    top.add_argument("--version", action="version", version=f"relay {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    up = commands.add_parser("up", help="start the relay (Ctrl-C stops it)")
+    up.add_argument("--config", type=Path, metavar="FILE", help="access.json; without it: one room, the scripted agent")
+    up.add_argument("--state", type=Path, metavar="DIR", help="where the ledger lies")
+    up.add_argument("--port", type=int, help="port of the local page (0: any free one)")
+    up.add_argument("--script", type=Path, metavar="FILE", help="play a script, print the transcript, and end")
+    up.add_argument("--log", choices=["debug", "info", "warning", "error"], default="warning", help="what is logged")
+    up.add_argument("--control", type=int, help=argparse.SUPPRESS)
+    log = commands.add_parser("log", help="list what happened, newest last")
+    log.add_argument("--state", type=Path, metavar="DIR")
+    log.add_argument("--config", type=Path, metavar="FILE")
+    log.add_argument("--scope", help="only this scope, such as web:main")
+    log.add_argument("--verb", help="only verbs that begin so, such as turn. or watch.fired")
+    log.add_argument("--since", metavar="WHEN", help="only after: 10m, 2h (ago), or 2026-12-01T09:30")
+    log.add_argument("--until", metavar="WHEN", help="only before")
+    log.add_argument("-n", "--lines", type=int, default=50, help="at most so many (default 50)")
+    log.add_argument("--json", action="store_true", help="one JSON object a line, payloads included")
+    why = commands.add_parser("why", help="tell what led to an interaction or a message")
+    why.add_argument("id", metavar="ID", help="the first letters of an id (4 or more), or a message such as web:m17")
+    why.add_argument("--state", type=Path, metavar="DIR")
+    why.add_argument("--config", type=Path, metavar="FILE")
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; its exit code. Every error is told as a sentence with advice, without a trace."""
+    arguments = parser().parse_args(argv)
+    try:
+        if sys.platform == "win32":
+            raise RelayError("the relay does not run on Windows.", "Run it in WSL.")
+        if arguments.command == "up":
+            return _up(arguments)
+        from relay import history
+
+        return history.run(arguments)
+    except RelayError as error:
+        print(f"relay: {error.told()}", file=sys.stderr)
+        return error.code
+    except KeyboardInterrupt:
+        return Exit.FINE
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.FINE
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    if arguments.script is not None:
+        from relay.script import play
+
+        return play.run(arguments)
+    import anyio
+
+    from relay import app
+    from relay.masking import Masker, configure
+
+    configure(sys.stderr, getattr(logging, arguments.log.upper()), Masker())
+    options = app.Options(config=arguments.config, state=arguments.state, port=arguments.port, say=_say)
+    try:
+        if arguments.control is not None:
+            from relay.script import control
+
+            anyio.run(control.serve, options, arguments.control)
+        else:
+            anyio.run(app.run, options)
+    except BaseExceptionGroup as group:
+        raise _one_error(group) from group
+    return Exit.FINE
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _one_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Of several errors at once, the one to tell: a `RelayError` if there is one."""
+    found: list[BaseException] = []
+    stack: list[BaseException] = [group]
+    while stack:
+        error = stack.pop()
+        if isinstance(error, BaseExceptionGroup):
+            stack.extend(error.exceptions)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        else:
+            found.append(error)
+    return next((e for e in found if isinstance(e, RelayError)), group)

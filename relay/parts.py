@@ -1,0 +1,62 @@
+"""What reconcilers are given: the engine, the ports, and the few facts of this boot. Made once, by the app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from relay.agents.runtime import Runtime, Tools
+from relay.behaviours.furniture import Command
+from relay.clock import Clock
+from relay.config import Access
+from relay.ledger.blobs import Blobs
+from relay.ledger.engine import Engine
+from relay.surfaces.surface import Surfaces
+
+
+class MakeTools(Protocol):
+    """Makes the relay's tools for one session."""
+
+    def __call__(self, scope: str, room: str) -> Tools: ...
+
+
+@dataclass(slots=True)
+class Current:
+    """The configuration in force: the last good one. Replaced whole when access.json changes."""
+
+    access: Access
+
+
+@dataclass(slots=True)
+class Parts:
+    """See the module."""
+
+    engine: Engine
+    clock: Clock
+    surfaces: Surfaces
+    runtimes: Mapping[str, Runtime]
+    current: Current
+    blobs: Blobs
+    state: Path
+    boot: str
+    entropy: Callable[[int], bytes]
+    mask: Callable[[str], str]
+    make_tools: MakeTools
+    commands: tuple[Command, ...]
+    trouble: Callable[[], Mapping[str, str]]
+    """What stands still or fails just now, by name."""
+
+    def workspace(self, room: str) -> Path | None:
+        """The folder of a room, made when it is missing; None for a room that access.json does not name any more."""
+        rules = self.access.rooms.get(room)
+        if rules is None:
+            return None
+        folder = Path(rules.workspace)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    @property
+    def access(self) -> Access:
+        return self.current.access

@@ -1,0 +1,68 @@
+"""What the page shows besides the chat, read from the folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.behaviours.status.telling import tell
+from relay.behaviours.turns.concept import Turns
+from relay.behaviours.watches.concept import Watches
+from relay.ledger.chain import chain_of
+from relay.parts import Parts
+from relay.surfaces.web.facts import TurnFact, WatchFact, WhyLine
+from watch_supervisor.spec import describe
+
+
+class LedgerFacts:
+    """See `Facts`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def watches(self) -> Sequence[WatchFact]:
+        state = self._parts.engine.view.of(Watches).state
+        return [
+            WatchFact(
+                scope=armed.scope,
+                name=armed.spec.name,
+                what=describe(armed.spec),
+                state="starting" if armed.armed in state.unstarted else "watching",
+                fires=armed.fires,
+                due=armed.spec.due,
+                last=armed.last,
+            )
+            for armed in state.armed.values()
+        ]
+
+    def turns(self) -> Sequence[TurnFact]:
+        turns = self._parts.engine.view.of(Turns)
+        facts: list[TurnFact] = []
+        for scope in turns.state.running:
+            lane = turns.lane(scope)
+            if lane.running is not None:
+                doing = lane.running.tool or "working"
+                facts.append(TurnFact(scope, "running", doing, lane.running.started_at, len(lane.waiting)))
+        return facts
+
+    def trouble(self) -> Sequence[str]:
+        return [f"{name}: {why}" for name, why in self._parts.trouble().items()]
+
+    async def why(self, id: str) -> Sequence[WhyLine]:
+        links = await chain_of(self._parts.engine.store, id, self._parts.surfaces.by_name)
+        return [
+            WhyLine(
+                id=link.interaction.id,
+                verb=link.interaction.verb,
+                at=link.interaction.at,
+                actor=link.interaction.actor,
+                text=tell(link.interaction),
+                depth=link.depth,
+            )
+            for link in links
+        ]
+
+    async def moved(self, since: int) -> int:
+        return await self._parts.engine.moved(since)
+
+    async def blob(self, digest: str) -> bytes | None:
+        return await self._parts.blobs.get(digest)

@@ -1,0 +1,110 @@
+// The box where a person writes. A text leaves it only when the relay has it; until then it stays, with the reason.
+
+import { byId, h } from "./dom.js";
+import { post } from "./server.js";
+
+export class Composer {
+  constructor(model) {
+    this.model = model;
+    this.drafts = new Map(); // place → what was written there and not sent
+    this.replies = new Map(); // place → the message that is answered
+    this.sending = new Set(); // places with a message on its way
+    this.tried = new Map(); // place → {key, nonce}: sent again after a lost answer, it is the same message
+    this.text = byId("text");
+    this.text.addEventListener("input", () => {
+      this.drafts.set(model.current, this.text.value);
+      this.grow();
+    });
+    this.text.addEventListener("keydown", (event) => this.key(event));
+    byId("send").addEventListener("click", () => this.send());
+    model.on("selected", () => this.show());
+  }
+
+  key(event) {
+    if (event.key === "Escape" && this.replies.has(this.model.current)) this.reply(null);
+    // On a touch screen Enter is the only way to a new line, and Send is at hand.
+    const touch = matchMedia("(pointer: coarse)").matches;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || touch) return;
+    event.preventDefault();
+    this.send();
+  }
+
+  grow() {
+    this.text.style.height = "auto";
+    this.text.style.height = `${Math.min(this.text.scrollHeight + 2, innerHeight * 0.4)}px`;
+  }
+
+  show() {
+    this.text.value = this.drafts.get(this.model.current) ?? "";
+    this.text.placeholder = `Message ${this.model.title(this.model.current)}`;
+    this.grow();
+    this.fail("");
+    this.showReply();
+    this.showSending();
+  }
+
+  showSending() {
+    byId("send").disabled = this.sending.has(this.model.current);
+  }
+
+  reply(message) {
+    if (message) this.replies.set(this.model.current, message);
+    else this.replies.delete(this.model.current);
+    this.showReply();
+    this.text.focus();
+  }
+
+  showReply() {
+    const message = this.replies.get(this.model.current);
+    const line = byId("replying");
+    line.hidden = !message;
+    line.replaceChildren(...(message ? [
+      h("bdi", {}, `↩ ${message.person.name}: ${message.text.slice(0, 80).replace(/\s+/g, " ")}`),
+      h("button", { type: "button", class: "plain", "aria-label": "Don’t reply to this", onclick: () => this.reply(null) }, "✕"),
+    ] : []));
+  }
+
+  fail(reason) {
+    const line = byId("failure");
+    line.hidden = !reason;
+    line.textContent = reason;
+  }
+
+  async send() {
+    const place = this.model.current, text = this.text.value;
+    if (!text.trim() || this.sending.has(place)) return;
+    const bytes = new Blob([text]).size;
+    if (bytes > this.model.mostText) {
+      const most = this.model.mostText.toLocaleString();
+      this.fail(`This is ${bytes.toLocaleString()} bytes; the page takes ${most}. Put it into a file in the workspace and name the file here.`);
+      return;
+    }
+    const reply_to = this.replies.get(place)?.id ?? null;
+    const key = `${reply_to} ${text}`;
+    if (this.tried.get(place)?.key !== key) this.tried.set(place, { key, nonce: crypto.randomUUID() });
+    this.sending.add(place);
+    this.showSending();
+    this.fail("");
+    try {
+      await post("/api/post", { place, text, reply_to, nonce: this.tried.get(place).nonce });
+      this.sent(place, text);
+    } catch (error) {
+      if (place === this.model.current) this.fail(`Not sent. ${error.told ?? error} Your text is still here.`);
+    } finally {
+      this.sending.delete(place);
+      this.showSending();
+    }
+  }
+
+  sent(place, text) {
+    this.tried.delete(place);
+    this.replies.delete(place);
+    const here = place === this.model.current;
+    const now = here ? this.text.value : this.drafts.get(place) ?? "";
+    if (now === text) this.drafts.delete(place); // else it was written on meanwhile
+    if (!here) return;
+    if (now === text) this.text.value = "";
+    this.grow();
+    this.showReply();
+  }
+}
