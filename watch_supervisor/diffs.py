@@ -17,7 +17,7 @@ from pathlib import Path
 from watch_supervisor.gate import added_lines
 
 DIFFLIB_LINES = 5_000
-_DIFFLIB_PAIRS = 400_000
+_DIFFLIB_STEPS = 30_000_000
 _CONTEXT = 3
 _GIT_SECONDS = 10.0
 
@@ -66,13 +66,16 @@ def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]
 
 
 def _is_small(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether difflib is quick: its time grows with the number of pairs of equal lines, not only with the
-    lines.
+    """Whether difflib is quick. At worst it goes through all pairs of equal lines once for each line.
+
+    Lines that make up more than a hundredth of a long text don't count: difflib leaves them out by itself.
     """
     if max(len(old), len(new)) > DIFFLIB_LINES:
         return False
     counts = Counter(new)
-    return sum(counts[line] for line in old) <= _DIFFLIB_PAIRS
+    popular = len(new) // 100 + 1 if len(new) >= 200 else len(new)
+    pairs = sum(counts[line] for line in old if counts[line] <= popular)
+    return (len(old) + pairs) * min(len(old), len(new)) <= _DIFFLIB_STEPS
 
 
 def _moved(line: str, by: int) -> str:

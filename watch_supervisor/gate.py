@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from watch_supervisor.patterns import Pattern, compile_pattern
 from watch_supervisor.spec import WatchSpec
 
+_SHOWN_PATTERN = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -26,7 +28,8 @@ class Gate:
     """The decision of one watch. Raises SpecError for a pattern that RE2 refuses."""
 
     def __init__(self, spec: WatchSpec) -> None:
-        self._text = spec.match or ""
+        text = spec.match or ""
+        self._text = text if len(text) <= _SHOWN_PATTERN else f"{text[: _SHOWN_PATTERN - 1]}…"
         self._pattern: Pattern | None = compile_pattern(spec.match) if spec.match is not None else None
 
     @property

@@ -15,6 +15,9 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 LONGEST = 365 * DAY
+# The calendar that instants are shown in: the years 1 to 9999, in UTC.
+EARLIEST = -62_135_596_800_000
+LATEST = 253_402_300_799_999
 
 _DURATION = re.compile(
     r"(?:([0-9]{1,9})d)?\s*(?:([0-9]{1,9})h)?\s*(?:([0-9]{1,9})m)?\s*(?:([0-9]{1,9})s)?", re.ASCII

@@ -5,7 +5,7 @@ Pure. It never falls back to Python's `re`, whose matching time has no bound.
 
 from typing import Any, Protocol, cast
 
-import re2  # pyright: ignore[reportMissingTypeStubs]
+import re2
 
 from watch_supervisor.spec_error import SpecError, shown
 

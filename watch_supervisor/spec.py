@@ -13,6 +13,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from watch_supervisor.moments import (
+    EARLIEST,
+    LATEST,
     parse_duration,
     parse_moment,
     render_duration,
@@ -86,7 +88,7 @@ class WatchSpec(BaseModel):
     name: str
     source: Literal["file", "timer"]
     path: str | None = None
-    due: int | None = None
+    due: int | None = Field(default=None, ge=EARLIEST, le=LATEST)
     text: str | None = None
     fire: Literal["change", "match"] = "change"
     match: str | None = None
@@ -339,6 +341,8 @@ def _timer(
             due = parse_moment(written, now_ms=now_ms, zone=zone)
     except SpecError as error:
         raise SpecError(str(error), source) from None
+    if not EARLIEST <= due <= LATEST:
+        raise SpecError("That time is beyond the calendar.", source)
     text = _string(given, "text")
     if text is not None:
         _refuse_control(text, "text")

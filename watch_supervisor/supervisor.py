@@ -6,6 +6,7 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 """
 
 import logging
+import os
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,9 +140,10 @@ class Supervisor:
         Call it before the write or right after it. It holds for a minute and for one write.
         """
         absolute = typed(root, path)
+        names = {absolute, os.path.realpath(absolute)}
         for life in self._lives.values():
             if life.file is not None:
-                life.file.expect(absolute, digest)
+                life.file.expect(names, digest)
 
     async def _live(self, life: _Life) -> None:
         """The task of a run: all of a file's life; a timer's first and last moments."""

@@ -165,7 +165,7 @@ class Stand:
         self.supervisor.start(run)
         await self.until(lambda: run.run in self.started)
 
-    async def until(self, true: Callable[[], bool], seconds: float = 8.0) -> None:
+    async def until(self, true: Callable[[], bool], seconds: float = 7.0) -> None:
         with anyio.fail_after(seconds):
             while not true():  # noqa: ASYNC110 - what is waited for is a file, or in another's hands
                 await anyio.sleep(0.01)
@@ -178,8 +178,8 @@ class Stand:
 
 @pytest.fixture
 def stand(tmp_path: Path) -> Stand:
-    """Time goes three times as fast, so that quiet is 50 ms and the backstop comes later than any test waits."""
-    return Stand(tmp_path, FastClock(3))
+    """Time goes four times as fast: quiet is 40 ms, and the backstop comes later than any test waits."""
+    return Stand(tmp_path, FastClock(4))
 
 
 @pytest.fixture

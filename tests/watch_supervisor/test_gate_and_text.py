@@ -117,13 +117,18 @@ def test_a_git_that_hangs_or_fails_costs_only_the_diff(
         subprocess.run([str(fake)], check=True)
 
 
-@pytest.mark.parametrize("kinds", [2, 60, 150, 400])
+@pytest.mark.parametrize("kinds", [60, 100, 2_500])
 def test_texts_made_to_slow_difflib_down_stay_quick(kinds: int) -> None:
-    before = [str(number * 7919 % kinds) for number in range(5_000)]
-    after = [str(number * 104_729 % kinds + (number % 3)) for number in range(5_000)]
+    # Every second line is equal, from a few kinds: by itself difflib takes many seconds for this.
+    before = [
+        "A",
+        *(str(number // 2 % kinds) if number % 2 else f"a{number}" for number in range(4_990)),
+        "Z",
+    ]
+    after = ["B", *(str(number // 2 % kinds) if number % 2 else f"b{number}" for number in range(4_990)), "Y"]
     began = time.monotonic()
     unified_diff(before, after, "slow")
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 2.5
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=3_000), max_size=40))

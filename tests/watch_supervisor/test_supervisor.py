@@ -32,12 +32,12 @@ async def test_the_first_life_takes_a_snapshot_and_fires_nothing(stand, notes: P
 
 async def test_changes_within_the_window_become_one_fire_with_a_count(stand, notes: Path) -> None:
     async with stand.running():
-        await stand.arm(stand.file(window_ms=6_000))
+        await stand.arm(stand.file(window_ms=8_000))
         notes.write_text("two\n")
         assert (await stand.fire()).count == 1
         for text in ("three\n", "four\n", "five\n"):
             notes.write_text(text)
-            await anyio.sleep(0.2)
+            await anyio.sleep(0.3)
         assert len(stand.fires) == 1
         fire = await stand.fire(2)
         assert (fire.count, fire.number) == (3, 2)
@@ -46,7 +46,7 @@ async def test_changes_within_the_window_become_one_fire_with_a_count(stand, not
 
 async def test_a_change_taken_back_within_the_window_fires_nothing(stand, notes: Path) -> None:
     async with stand.running():
-        await stand.arm(stand.file(window_ms=3_000))
+        await stand.arm(stand.file(window_ms=4_000))
         notes.write_text("two\n")
         await stand.fire()
         notes.write_text("three\n")
@@ -172,7 +172,7 @@ async def test_a_stopped_run_never_fires_even_while_its_fire_waits(stand, notes:
 
 async def test_a_stale_run_never_fires_for_its_replacement(stand, notes: Path) -> None:
     async with stand.running():
-        await stand.arm(stand.file(window_ms=3_000))
+        await stand.arm(stand.file(window_ms=4_000))
         notes.write_text("two\n")
         await stand.fire()
         notes.write_text("three\n")
@@ -249,7 +249,7 @@ async def test_an_own_write_is_expected_once_and_only_for_its_file(stand, notes:
 
 async def test_a_persons_change_is_not_swallowed_by_an_own_write_after_it(stand, notes: Path) -> None:
     async with stand.running():
-        await stand.arm(stand.file(window_ms=3_000))
+        await stand.arm(stand.file(window_ms=4_000))
         notes.write_text("two\n")
         await stand.fire()
         notes.write_text("two\nby a person\n")
@@ -293,7 +293,7 @@ async def test_a_matching_line_that_vanishes_within_the_window_is_still_told(sta
     log = stand.root / "app.log"
     log.write_text("")
     async with stand.running():
-        await stand.arm(stand.file("app.log", match="ERROR", window_ms=3_000))
+        await stand.arm(stand.file("app.log", match="ERROR", window_ms=4_000))
         log.write_text("ERROR first\n")
         await stand.fire(1)
         log.write_text("ERROR second\n")
@@ -355,6 +355,45 @@ async def test_reading_a_large_file_does_not_hold_up_the_loop(make_stand) -> Non
             await anyio.sleep(0.005)
             worst = max(worst, loop_time() - before)
         assert worst < 0.25
+
+
+async def test_a_run_is_stopped_in_the_middle_of_a_long_read(make_stand) -> None:
+    stand = make_stand()
+    big = stand.root / "big.bin"
+    big.touch()
+    os.truncate(big, 255 << 20)
+    async with stand.running():
+        stand.supervisor.start(stand.file("big.bin"))
+        await anyio.sleep(0.02)
+        with anyio.fail_after(0.3):
+            await stand.supervisor.stop("run-1")
+        assert stand.started == {}
+
+
+async def test_a_change_that_waits_for_its_window_is_told_before_the_run_fails(stand, notes: Path) -> None:
+    async with stand.running():
+        await stand.arm(stand.file(window_ms=30_000))
+        notes.write_text("two\n")
+        await stand.fire()
+        notes.write_text("three\n")
+        await anyio.sleep(0.2)
+        outside = stand.root.parent / "outside"
+        outside.write_text("secret\n")
+        (stand.root / "fresh").symlink_to(outside)
+        (stand.root / "fresh").replace(notes)
+        await stand.until(lambda: bool(stand.ended))
+        assert "+three" in stand.fires[1].text
+        assert "secret" not in stand.fires[1].text
+
+
+async def test_an_own_write_by_way_of_a_symlink_is_known_too(stand, notes: Path) -> None:
+    (stand.root / "alias.md").symlink_to("notes.md")
+    async with stand.running():
+        await stand.arm(stand.file())
+        stand.supervisor.expect(stand.root, "alias.md", sha("by the agent\n"))
+        (stand.root / "alias.md").write_text("by the agent\n")
+        await stand.until(lambda: bool(stand.advanced))
+        assert stand.fires == []
 
 
 def _is_link(fd: str) -> bool:

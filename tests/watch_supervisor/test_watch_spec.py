@@ -346,6 +346,37 @@ def test_no_line_raises_anything_else(pieces: list[str], joint: str, now_ms: int
     assert parse_line(render(spec), now_ms=now_ms, zone=zone) == spec
 
 
+NEARLY_RIGHT = st.builds(
+    lambda name, source, options, text: " ".join([name, source, *options, text]),
+    st.sampled_from(["", "notes", "tea.1", "ö", "“x”", "once"]),
+    st.sampled_from(
+        ["--file a.md", "—file “b c”", "file=x", "--in 2h", "in=365d", "--at 09:30", "--at 2026-12-01T09:30"]
+    ),
+    st.lists(
+        st.sampled_from(
+            ["--once", "once", "--max 3", "ttl=2h", "--window 0", "--window 1m", "--notify", "--name n"]
+        )
+        | st.sampled_from(["--match 'a|b'", "--match \\d+", "--fire match", "--text hi", "notify=yes"]),
+        max_size=3,
+    ),
+    st.text(st.characters(exclude_categories=("Cs",)), max_size=12) | st.sampled_from(["", "tea", '"a b"']),
+)
+ZONES = st.sampled_from(
+    [UTC, BERLIN, ZoneInfo("Pacific/Apia"), ZoneInfo("Antarctica/Troll"), timezone(timedelta(hours=-12))]
+)
+
+
+@given(NEARLY_RIGHT, st.integers(-(10**14), 10**15) | st.integers(NOW - 10**10, NOW + 10**10), ZONES)
+def test_a_line_that_is_nearly_right_is_read_or_refused(line: str, now_ms: int, zone: tzinfo) -> None:
+    try:
+        spec = parse_line(line, now_ms=now_ms, zone=zone)
+    except SpecError as error:
+        str(error).encode()
+        return
+    assert describe(spec)
+    assert parse_line(render(spec), now_ms=now_ms, zone=zone) == spec
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()

@@ -8,6 +8,7 @@ file.
 
 import functools
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import anyio
@@ -95,11 +96,9 @@ class FileSource:
         self._fires = run.fires
         self._expected: deque[tuple[str, float]] = deque(maxlen=_MOST_EXPECTED)
 
-    def expect(self, absolute: str, digest: str) -> None:
-        """If `absolute` is this file: content with this sha256 doesn't fire when it comes within the next
-        minute.
-        """
-        if absolute in (self._typed, self._real):
+    def expect(self, names: Collection[str], digest: str) -> None:
+        """If one of the absolute `names` is this file: content with this sha256 doesn't fire, for a minute."""
+        if self._typed in names or self._real in names:
             self._expected.append((digest, self._clock.monotonic() + _EXPECTED_SECONDS))
 
     async def live(self) -> Ended:
@@ -144,6 +143,8 @@ class FileSource:
             if self._touched_at is not None:
                 await self._settle()
                 if ended := await self._observe(await self._look()):
+                    if self._has_pending():
+                        await self._fire()
                     return ended
             now = self._clock.monotonic()
             if self._has_pending() and (now >= self._window_ends or expired):
