@@ -208,15 +208,24 @@ def settle(options: Options, clock: Clock) -> Settled:
         access = found.access
     else:
         access = default(workspace=Path("workspace"))
-    state = options.state or state_folder(access, env, Path.home())
-    state = Path(os.path.abspath(state))
+    state = Path(os.path.abspath(options.state or state_folder(access, env, Path.home())))
     try:
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise RelayError(
-            f"the state folder {state} can't be made ({error.strerror}).", "Name another one with --state DIR."
+            f"the state folder {state} can't be made ({error.strerror}).",
+            "Name another one with --state DIR.",
         ) from error
     return Settled(access, found, state, zone, env)
+
+
+def settled_state(options: Options) -> Path:
+    """The state folder of those options, as `settle` finds it, without making it or anything else."""
+    if options.config is None:
+        access = default(workspace=Path("workspace"))
+    else:
+        access = load(options.config, runtimes=RUNTIMES, now_ms=0, zone=ZoneInfo("UTC")).access
+    return state_folder(access, options.env, Path.home())
 
 
 def chat_rooms(access: Access) -> list[ChatRoom]:
@@ -266,7 +275,9 @@ async def _run(
         state=settled.state,
         mask=Masker(v for v in secret_values if v).mask,
     )
-    if settled.access.surfaces.discord is not None or any(r.startswith("discord:") for r in settled.access.rooms):
+    if settled.access.surfaces.discord is not None or any(
+        r.startswith("discord:") for r in settled.access.rooms
+    ):
         options.say(texts.not_started("discord", "this relay has no Discord adapter yet"))
     also: list[Callable[[], object]] = [make(chat, relay.parts) for make in beside]
     if settled.loaded is not None:
@@ -280,10 +291,14 @@ async def _run(
         taker = ConfigTaker(relay.parts, watch, settled.zone)
         also.append(taker.run)
         before = relay.parts.trouble
-        relay.parts.trouble = lambda: dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
+        relay.parts.trouble = lambda: (
+            dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
+        )
     if options.page:
         port = options.port if options.port is not None else settled.access.surfaces.web.port
-        page = PageServer(chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port)
+        page = PageServer(
+            chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port
+        )
         also.append(page.run)
         options.say(texts.listening(page.url))
     stop = anyio.Event()

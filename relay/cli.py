@@ -19,11 +19,17 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"relay {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     up = commands.add_parser("up", help="start the relay (Ctrl-C stops it)")
-    up.add_argument("--config", type=Path, metavar="FILE", help="access.json; without it: one room, the scripted agent")
+    up.add_argument(
+        "--config", type=Path, metavar="FILE", help="access.json; without it: one room, the scripted agent"
+    )
     up.add_argument("--state", type=Path, metavar="DIR", help="where the ledger lies")
     up.add_argument("--port", type=int, help="port of the local page (0: any free one)")
-    up.add_argument("--script", type=Path, metavar="FILE", help="play a script, print the transcript, and end")
-    up.add_argument("--log", choices=["debug", "info", "warning", "error"], default="warning", help="what is logged")
+    up.add_argument(
+        "--script", type=Path, metavar="FILE", help="play a script, print the transcript, and end"
+    )
+    up.add_argument(
+        "--log", choices=["debug", "info", "warning", "error"], default="warning", help="what is logged"
+    )
     up.add_argument("--control", type=int, help=argparse.SUPPRESS)
     log = commands.add_parser("log", help="list what happened, newest last")
     log.add_argument("--state", type=Path, metavar="DIR")
@@ -35,7 +41,9 @@ def parser() -> argparse.ArgumentParser:
     log.add_argument("-n", "--lines", type=int, default=50, help="at most so many (default 50)")
     log.add_argument("--json", action="store_true", help="one JSON object a line, payloads included")
     why = commands.add_parser("why", help="tell what led to an interaction or a message")
-    why.add_argument("id", metavar="ID", help="the first letters of an id (4 or more), or a message such as web:m17")
+    why.add_argument(
+        "id", metavar="ID", help="the first letters of an id (4 or more), or a message such as web:m17"
+    )
     why.add_argument("--state", type=Path, metavar="DIR")
     why.add_argument("--config", type=Path, metavar="FILE")
     return top

@@ -96,7 +96,7 @@ OWNER_ONLY = "Only the owner may do that here."
 
 
 def late_command(word: str) -> str:
-    return f"I wasn't running when you typed `{inline(word)}`, so I didn't act on it. Type it again if you still want it."
+    return f"I wasn't running when you typed `{inline(word)}`, so I didn't act on it. Type it again if you want it."
 
 
 # -- approvals ------------------------------------------------------------------------------------------------------
@@ -115,7 +115,12 @@ COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can all
 
 def card_outcome(outcome: str, by: str, reason: str) -> str:
     """The line that ends a card."""
-    marks = {"allowed": "✅ Allowed", "denied": "❌ Denied", "expired": "⌛ Expired", "withdrawn": "↩️ Withdrawn"}
+    marks = {
+        "allowed": "✅ Allowed",
+        "denied": "❌ Denied",
+        "expired": "⌛ Expired",
+        "withdrawn": "↩️ Withdrawn",
+    }
     told = marks[outcome] + (f" by {inline(by)}" if outcome in ("allowed", "denied") else "")
     return told + (f": {inline(reason, 200)}" if reason else "")
 
@@ -140,7 +145,9 @@ BUSY_USAGE = "Type `!busy steer`, `!busy queue` or `!busy interrupt`."
 
 def watch_armed(name: str, what: str, by: str, replaced: bool) -> str:
     again = " (the earlier one of that name is off)" if replaced else ""
-    return f"👁️ Watching «{inline(name)}»: {inline(what, 200)}{again}. Off again with `!unwatch {inline(name)}`."
+    return (
+        f"👁️ Watching «{inline(name)}»: {inline(what, 200)}{again}. Off again with `!unwatch {inline(name)}`."
+    )
 
 
 def watch_refused(name: str, reason: str) -> str:
@@ -179,7 +186,9 @@ def watch_line(name: str, what: str, fires: int, last: str, by: str) -> str:
     return f"- «{inline(name)}» · {inline(what, 200)} · {plural(fires, 'fire')}{tail} · by {inline(by)}"
 
 
-NO_WATCHES = "Nothing is watched here. Arm one with `!watch notes --file notes.md` or `!watch --in 2h \"stretch\"`."
+NO_WATCHES = (
+    'Nothing is watched here. Arm one with `!watch notes --file notes.md` or `!watch --in 2h "stretch"`.'
+)
 UNWATCH_USAGE = "Which one? Type `!unwatch NAME`; `!watches` lists them."
 WATCH_NOT_INSIDE = "that file lies outside this room's workspace, and only the owner may watch there"
 WATCH_PROTECTED = "files of that name hold secrets, and what changes in them would be posted here"

@@ -9,9 +9,9 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     PURE       relay.texts, relay.permissions.profile, watch_supervisor.spec and .gate, notebook_bridge.model
     VERBS      behaviours' verbs.py, relay.config
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
-    RULES      behaviours' synchronizations.py, relay.perception
+    RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
     ACTING     behaviours' reconciler.py, the adapters in relay.surfaces and relay.agents, relay.tools
-    APP        relay.app, relay.cli, relay.script
+    APP        relay.app, relay.cli, relay.history, relay.script
 """
 
 import ast
@@ -108,8 +108,10 @@ class House:
                 return Place(Floor.PURE, module)
             case ["watch_supervisor" as package, "spec" | "gate"] | ["notebook_bridge" as package, "model"]:
                 return Place(Floor.PURE, package)
-            case ["relay", "config"]:
-                return Place(Floor.VERBS, module)
+            case ["relay", name] if name == "config" or name.startswith("config_"):
+                return Place(Floor.VERBS, "config")
+            case ["relay", "parts"]:
+                return Place(Floor.RULES, module)
             case ["relay", "permissions", *_]:
                 return Place(Floor.CONCEPTS, "permissions")
             case ["relay", "surfaces"] | ["relay", "surfaces", "surface"]:
@@ -122,7 +124,7 @@ class House:
                 return Place(Floor.ACTING, f"{port} {adapter.split('_')[0]}")
             case ["relay", "tools", *_]:
                 return Place(Floor.ACTING, "tools")
-            case ["relay", "app" | "cli" | "script" | "__main__", *_]:
+            case ["relay", "app" | "cli" | "history" | "script" | "__main__", *_]:
                 return Place(Floor.APP, "app")
             case ["watch_supervisor" | "notebook_bridge" as package, *_]:
                 return Place(Floor.ACTING, package)

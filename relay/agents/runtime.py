@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from relay.errors import AgentError
 
+
 class AgentGone(AgentError):
     """The session to resume is not known to the agent any more."""
 

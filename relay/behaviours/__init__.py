@@ -1,7 +1,8 @@
 """Every capability of the relay, one folder each, always with the same furniture.
 
 `verbs.py` holds the payload of each of its verbs, `concept.py` what is true, `synchronizations.py` what follows,
-`reconciler.py` what acts. A command (`!word`) stands in `synchronizations.py`, beside the rule that reads it. A folder is found by listing this package: a new capability edits no other file, and taking one away is deleting it.
+`reconciler.py` what acts. A command (`!word`) stands in `synchronizations.py`, beside the rule that reads it.
+A folder is found by listing this package: a new capability edits no other file, and taking one away is deleting it.
 """
 
 from __future__ import annotations

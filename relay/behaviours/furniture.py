@@ -36,7 +36,7 @@ class Behaviour:
 def collect(name: str, contents: Mapping[str, Sequence[Any]], modules: Mapping[str, str]) -> Behaviour:
     """Pick the furniture out of the modules' contents: only what is defined there, not what they import."""
     verbs = [
-        cast("type[Payload]", value)
+        value
         for value in contents.get("verbs", ())
         if isinstance(value, type)
         and issubclass(value, Payload)
@@ -46,7 +46,9 @@ def collect(name: str, contents: Mapping[str, Sequence[Any]], modules: Mapping[s
     concepts = [
         cast("type[Concept[Any]]", value)
         for value in contents.get("concept", ())
-        if isinstance(value, type) and issubclass(value, Concept) and value.__module__ == modules.get("concept")
+        if isinstance(value, type)
+        and issubclass(value, Concept)
+        and value.__module__ == modules.get("concept")
     ]
     rules = [value for value in contents.get("synchronizations", ()) if isinstance(value, Rule)]
     commands = [value for value in contents.get("synchronizations", ()) if isinstance(value, Command)]

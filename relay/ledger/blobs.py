@@ -34,7 +34,8 @@ class Blobs:
             await anyio.to_thread.run_sync(self._write, digest, data)
         except OSError as error:
             raise StoreUnavailable(
-                f"can't write to {self._folder} ({error.strerror}).", "Free some space; the relay goes on by itself."
+                f"can't write to {self._folder} ({error.strerror}).",
+                "Free some space; the relay goes on by itself.",
             ) from error
         return digest
 

@@ -178,6 +178,7 @@ class Engine:
                 await self._rest()
                 continue
             batch = self._take()
+            failed = True
             with anyio.CancelScope(shield=True):
                 failed = await self._commit(batch)
             if failed:
@@ -297,7 +298,9 @@ class Engine:
         for concept in self.view.all():
             seq = self._applied  # read again each time: the view may move while a checkpoint is written
             if seq <= lowest and not self.view.stands_still(type(concept)):
-                await self.store.save_checkpoint(Checkpoint(concept.NAME, concept.VERSION, seq, concept.dump()))
+                await self.store.save_checkpoint(
+                    Checkpoint(concept.NAME, concept.VERSION, seq, concept.dump())
+                )
         self._checkpointed = self._applied
 
     async def close(self) -> None:

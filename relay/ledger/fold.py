@@ -57,7 +57,8 @@ class Concept(Generic[S]):
 
     def dump(self) -> bytes:
         """The state as JSON. Order is kept, since a lane's order is part of the state."""
-        return TypeAdapter(self.State).dump_json(self.state)
+        state: Any = self.state
+        return TypeAdapter(self.State).dump_json(state)
 
     def told(self, scope: str, now_ms: int) -> list[str]:
         """What `!status` says of the scope: lines for people; none by default."""

@@ -68,7 +68,13 @@ class Draft:
     ) -> Self:
         """A draft whose key is the payload's verb and these parts."""
         return cls(
-            payload, key_of(payload.VERB, parts), actor, role, scope, tuple(caused_by), tuple(o for o in outside if o)
+            payload,
+            key_of(payload.VERB, parts),
+            actor,
+            role,
+            scope,
+            tuple(caused_by),
+            tuple(o for o in outside if o),
         )
 
 
@@ -146,7 +152,7 @@ class Interaction:
             return self._parsed
         if self.raw is None:
             raise BadInteraction(f"{self.verb} {self.id[:10]} was redacted")
-        if model.VERB != self.verb:
+        if self.verb != model.VERB:
             raise BadInteraction(f"{self.verb} {self.id[:10]} is no {model.VERB}")
         try:
             if self.version == model.VERSION:
@@ -154,7 +160,9 @@ class Interaction:
             else:
                 parsed = model.model_validate(model.upcast(self.version, dict(self.body)))
         except ValidationError as error:
-            raise BadInteraction(f"{self.verb} {self.id[:10]} can't be read: {error.errors()[0]['msg']}") from error
+            raise BadInteraction(
+                f"{self.verb} {self.id[:10]} can't be read: {error.errors()[0]['msg']}"
+            ) from error
         self._parsed = parsed
         return parsed
 
@@ -204,9 +212,13 @@ def prepare(draft: Draft, *, at: int, salt: bytes) -> Interaction:
         raise BadInteraction(f"the key {draft.key!r} does not begin with its verb {verb}")
     raw = canonical(payload.model_dump(mode="json"))
     if len(raw) > MAX_PAYLOAD:
-        raise BadInteraction(f"{verb}: {len(raw)} bytes are more than a payload may hold; put the text in a blob")
+        raise BadInteraction(
+            f"{verb}: {len(raw)} bytes are more than a payload may hold; put the text in a blob"
+        )
     digest = digest_of(salt, raw)
-    identity = identify(verb, draft.key, draft.actor, draft.role, draft.scope, draft.caused_by, payload.VERSION, digest)
+    identity = identify(
+        verb, draft.key, draft.actor, draft.role, draft.scope, draft.caused_by, payload.VERSION, digest
+    )
     made = Interaction(
         seq=0,
         id=identity,

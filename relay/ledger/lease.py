@@ -1,7 +1,7 @@
 """The right of one relay to do something until a time, and the fence that makes a late holder harmless.
 
-With SQLite the lock on the state folder already keeps other relays out, so a lease is the epoch of this boot: no row and
-no commit an item. A holder from an earlier boot has an older epoch, and the store refuses what it writes.
+With SQLite the lock on the state folder already keeps other relays out, so a lease is the epoch of this boot: no row
+and no commit an item. A holder from an earlier boot has an older epoch, and the store refuses what it writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The contract of those who act, and the runner that drives them.
 
-A reconciler says what it owes (outstanding items that its concept keeps) and when something falls due; the runner starts
-`act` for each item: *short* ones in order within a lane, *holding* ones as a task of their own for as long as they last.
+A reconciler says what it owes (outstanding items that its concept keeps) and when something falls due; the runner
+starts `act` for each item: *short* ones in order within a lane, *holding* ones as a task of their own for as long as
+they last.
 What failed is tried again after a growing pause. Nothing is started before the folds have reached the head that was
 there at boot, and what was owed then starts paced.
 """
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import anyio
-import anyio.abc
 
 from relay.clock import Clock
 from relay.errors import ConceptStopped, Fenced, RelayError
@@ -187,7 +187,9 @@ class Runner:
             self.trouble = str(error)
             log.warning("%s: %s: %s", self.reconciler.name, item.key, error)
             self._pause(item)
-        except Exception as error:  # a defect in one item must not stop the others; the status and the log say it
+        except (
+            Exception
+        ) as error:  # a defect in one item must not stop the others; the status and the log say it
             self.trouble = f"{type(error).__name__}: {error}"
             log.exception("%s: %s failed", self.reconciler.name, item.key)
             self._pause(item)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -70,7 +70,9 @@ class SqliteStore:
     async def open_readonly(cls, path: Path) -> Self:
         """Open a ledger to read it, beside a running relay or without one."""
         if not path.exists():
-            raise StoreUnavailable(f"there is no ledger at {path}.", "Name the state folder with --state DIR.")
+            raise StoreUnavailable(
+                f"there is no ledger at {path}.", "Name the state folder with --state DIR."
+            )
         try:
             _refuse_truncated(path)
             reader = await aiosqlite.connect(f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None)
@@ -119,7 +121,9 @@ class SqliteStore:
             self._dirty = True
         return [self._outcome(group, written, firsts) for group in groups]
 
-    async def _append_one(self, write: aiosqlite.Connection, record: Interaction, fence: int | None) -> set[int]:
+    async def _append_one(
+        self, write: aiosqlite.Connection, record: Interaction, fence: int | None
+    ) -> set[int]:
         before = write.total_changes
         async with write.execute(ADMIT, _row(record, fence)):
             return {record.seq} if write.total_changes > before else set()
@@ -207,7 +211,7 @@ class SqliteStore:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _asking(self) -> AsyncIterator[aiosqlite.Connection]:
+    async def _asking(self) -> AsyncGenerator[aiosqlite.Connection]:
         try:
             yield self._reader
         except sqlite3.Error as error:
@@ -241,7 +245,9 @@ class SqliteStore:
         return await self._fetch("WHERE i.id BETWEEN ? AND ? ORDER BY i.seq LIMIT ?", low, high, limit)
 
     async def by_outside(self, outside: str) -> list[Interaction]:
-        return await self._fetch("WHERE i.seq IN (SELECT seq FROM outside WHERE name = ?) ORDER BY i.seq", outside)
+        return await self._fetch(
+            "WHERE i.seq IN (SELECT seq FROM outside WHERE name = ?) ORDER BY i.seq", outside
+        )
 
     async def epoch(self) -> int:
         async with self._asking() as ask:
@@ -250,7 +256,10 @@ class SqliteStore:
 
     async def cursors(self) -> dict[str, int]:
         async with self._asking() as ask:
-            return {str(rule): int(seq) for rule, seq in await ask.execute_fetchall("SELECT rule, seq FROM cursor")}
+            return {
+                str(rule): int(seq)
+                for rule, seq in await ask.execute_fetchall("SELECT rule, seq FROM cursor")
+            }
 
     async def checkpoints(self) -> dict[str, Checkpoint]:
         async with self._asking() as ask:
@@ -308,8 +317,12 @@ def _told(path: Path, error: Exception) -> DamagedDatabase | StoreUnavailable:
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return DamagedDatabase(f"the ledger {path} is damaged ({text}).", _SCHEMA_ADVICE)
     if "full" in text or getattr(error, "errno", None) == 28:
-        return StoreUnavailable(f"the disk that holds {path} is full.", "Free some space; the relay goes on by itself.")
-    return StoreUnavailable(f"the ledger {path} can't be used just now ({text}).", "Check the disk and its permissions.")
+        return StoreUnavailable(
+            f"the disk that holds {path} is full.", "Free some space; the relay goes on by itself."
+        )
+    return StoreUnavailable(
+        f"the ledger {path} can't be used just now ({text}).", "Check the disk and its permissions."
+    )
 
 
 def _refuse_newer(path: Path, found: int) -> None:
@@ -362,4 +375,6 @@ async def _migrate(path: Path, connection: aiosqlite.Connection) -> None:
     found = int(row[0])
     _refuse_newer(path, found)
     for version, script in enumerate(MIGRATIONS[found:], found + 1):
-        await connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {version};\nCOMMIT;")
+        await connection.executescript(
+            f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {version};\nCOMMIT;"
+        )

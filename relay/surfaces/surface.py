@@ -1,8 +1,8 @@
 """The port to a place where people talk.
 
 A surface posts, edits, reacts and shows; it tells what people did through `SurfaceEvents`; and it can be asked for what
-was said since a position, so that nothing is lost while no relay listens. Ids of places and messages are opaque words of
-the surface. A surface never decides who may do what, and never drops a message because it is busy.
+was said since a position, so that nothing is lost while no relay listens. Ids of places and messages are opaque words
+of the surface. A surface never decides who may do what, and never drops a message because it is busy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who did something, as the surface knows them. `owner` is the surface's own word (the page's person is the owner)."""
+    """Who did something, as the surface knows them. `owner` is the surface's own word for the owner."""
 
     id: str
     name: str
@@ -94,7 +94,7 @@ class ChoiceEvent:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPost:
-    """What is to be seen in a place. `card` and `choices` make it a card; `ping` names who is called, nobody else is."""
+    """What is to be seen in a place. `card` and `choices` make it a card; `ping` says who is called, and nobody else."""
 
     text: str
     reply_to: str | None = None

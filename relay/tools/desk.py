@@ -60,7 +60,9 @@ class Desk:
             case _:
                 return ToolResult(texts.tool_unknown(name), failed=True)
 
-    def _draft(self, payload: WatchRequested | WatchDisarmed | FileShared, running: Running, *key: str) -> Draft:
+    def _draft(
+        self, payload: WatchRequested | WatchDisarmed | FileShared, running: Running, *key: str
+    ) -> Draft:
         return Draft.of(
             payload,
             *key,

@@ -72,7 +72,11 @@ def _steps(part: Part) -> list[Step]:
 def _plain_answer(part: Part) -> str:
     facts = dict(part.facts)
     if part.kind == "fire":
-        body = f":\n```diff\n{part.text}\n```" if part.text.startswith(("---", "@@", "+", "-")) else f": {part.text}"
+        body = (
+            f":\n```diff\n{part.text}\n```"
+            if part.text.startswith(("---", "@@", "+", "-"))
+            else f": {part.text}"
+        )
         return f"«{part.who}» {facts.get('why', 'fired')}{body}"
     if len(part.text) > ECHO:
         return f"You said {len(part.text)} characters, beginning with: {part.text[:200]}"

@@ -38,4 +38,6 @@ class Expirer:
     async def act(self, item: Item, held: Held) -> None:
         approval = held.view.of(Approvals).state.open.get(item.key)
         if approval is not None:
-            await held.admit(closing(approval, "expired", "relay", "nobody answered in time", item.key, "relay"))
+            await held.admit(
+                closing(approval, "expired", "relay", "nobody answered in time", item.key, "relay")
+            )

@@ -18,8 +18,6 @@ from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
 CHOICES = (CardChoice(value="allow", label="✅ Allow once"), CardChoice(value="deny", label="❌ Deny"))
-CARD_COMMAND = 4000
-"""Characters of a command that a card shows; a longer one can't be shown whole, so it can't be allowed by a card."""
 
 
 @rule(ToolAsked)
@@ -148,7 +146,9 @@ def close_card(i: Interaction, p: ApprovalClosed, view: View) -> Iterable[Draft]
     if card is None:
         return
     yield Draft.of(
-        PostEditRequested(post=card.post, version=1, text=texts.card_outcome(p.outcome, p.by, p.reason), close_card=True),
+        PostEditRequested(
+            post=card.post, version=1, text=texts.card_outcome(p.outcome, p.by, p.reason), close_card=True
+        ),
         card.post,
         1,
         actor="rule:close-card",

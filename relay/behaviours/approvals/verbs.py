@@ -6,6 +6,9 @@ from typing import ClassVar, Literal
 
 from relay.ledger.interaction import Payload
 
+CARD_COMMAND = 4000
+"""Characters of a command that a card shows; a longer one can't be shown whole, so it can't be allowed by a card."""
+
 Outcome = Literal["allowed", "denied", "expired", "withdrawn"]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import anyio.to_thread
+
 from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
 from relay.config import Access, ConfigWatch
 from relay.errors import ConfigError
@@ -58,16 +60,22 @@ class ConfigTaker:
     async def run(self) -> None:
         while True:
             await self._parts.clock.sleep(LOOK_EVERY_S)
-            found = self._watch.poll()
+            found = await anyio.to_thread.run_sync(self._watch.poll)  # a large file takes a while to read
             if found is None:
                 continue
             if isinstance(found, ConfigError):
                 self.trouble = f"access.json has a mistake, the last good copy stays in force: {found}"
                 log.error("%s", self.trouble)
                 continue
-            self.trouble = ""
+            self.trouble = "; ".join(found.said)
             self._count += 1
             self._parts.current.access = found.access
             await self._parts.engine.admit(
-                loaded(found.access, boot=self._parts.boot, count=self._count, digest=found.digest, zone=self._zone)
+                loaded(
+                    found.access,
+                    boot=self._parts.boot,
+                    count=self._count,
+                    digest=found.digest,
+                    zone=self._zone,
+                )
             )

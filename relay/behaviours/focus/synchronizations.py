@@ -36,5 +36,11 @@ def unfollow_unwatched_file(i: Interaction, p: WatchDisarmed, view: View) -> Ite
         return
     thing = f"file:{p.path}"
     yield Draft.of(
-        FocusRemoved(thing=thing), i.scope, thing, i.id, actor="rule:unfollow", scope=i.scope, caused_by=[i.id]
+        FocusRemoved(thing=thing),
+        i.scope,
+        thing,
+        i.id,
+        actor="rule:unfollow",
+        scope=i.scope,
+        caused_by=[i.id],
     )

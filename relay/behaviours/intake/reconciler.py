@@ -267,7 +267,9 @@ class Intake:
         found = await self._parts.engine.store.by_outside(f"{self._surface.name}:{message}")
         return found[-1] if found else None
 
-    async def _turn_of(self, target: Interaction) -> tuple[str | None, str | None, tuple[str, ...], str | None]:
+    async def _turn_of(
+        self, target: Interaction
+    ) -> tuple[str | None, str | None, tuple[str, ...], str | None]:
         """The turn that a message belongs to, its approval if it is a card, what the turn took, who asked for it."""
         store = self._parts.engine.store
         approval: str | None = None
@@ -282,20 +284,32 @@ class Intake:
                 asker = f"{said.surface}:{said.author}"
                 took = await store.by_outside(f"took:{target.id}")
                 if took:
-                    turn = took[-1].id if took[-1].verb == TurnStarted.VERB else took[-1].read(TurnSteered).turn
+                    turn = (
+                        took[-1].id if took[-1].verb == TurnStarted.VERB else took[-1].read(TurnSteered).turn
+                    )
             if turn is None:
                 return None, approval, (), asker
             ended = await store.by_outside(f"ended:{turn}")
             if ended:
                 end = ended[-1].read(TurnEnded)
-                return turn, approval, end.sources, asker or next((o.person for o in end.origins if o.person), None)
+                return (
+                    turn,
+                    approval,
+                    end.sources,
+                    asker or next((o.person for o in end.origins if o.person), None),
+                )
             started = (await store.by_ids([turn])).get(turn)
             if started is None:
                 return turn, approval, (), asker
             begun = started.read(TurnStarted)
             prompts = await store.by_ids(begun.takes[:1])
             first = next(iter(prompts.values()), None)
-            return turn, approval, begun.sources, asker or (first.read(TurnPrompted).origin.person if first else None)
+            return (
+                turn,
+                approval,
+                begun.sources,
+                asker or (first.read(TurnPrompted).origin.person if first else None),
+            )
         except BadInteraction:  # redacted since: the reaction is still recorded, with what is known
             return turn, approval, (), asker
 

@@ -69,7 +69,8 @@ class OutboxState:
     """scope → kind → post → owed."""
     where: dict[str, str] = field(default_factory=dict[str, str])
     """owed post → scope."""
-    reactions: dict[str, OwedReaction] = field(default_factory=dict[str, OwedReaction])
+    reactions: dict[str, dict[str, OwedReaction]] = field(default_factory=dict[str, dict[str, OwedReaction]])
+    """scope → request → owed."""
     edits: dict[str, OwedEdit] = field(default_factory=dict[str, OwedEdit])
     cards: dict[str, CardPost] = field(default_factory=dict[str, CardPost])
     """approval → its card."""
@@ -78,8 +79,8 @@ class OutboxState:
 
 
 class Outbox(Concept[OutboxState]):
-    """See the module. A post is forgotten when it stands or is dead, a reaction or edit when it is done, a card when its
-    closing edit is done."""
+    """See the module. A post is forgotten when it stands or is dead, a reaction or edit when it is done, a card when
+    its closing edit is done."""
 
     NAME = "outbox"
     State = OutboxState
@@ -131,11 +132,16 @@ class Outbox(Concept[OutboxState]):
 
     @on(ReactionRequested)
     def reaction_requested(self, i: Interaction, p: ReactionRequested) -> None:
-        self.state.reactions[i.id] = OwedReaction(i.id, i.scope, p.message, p.emoji, p.add)
+        self.state.reactions.setdefault(i.scope, {})[i.id] = OwedReaction(
+            i.id, i.scope, p.message, p.emoji, p.add
+        )
 
     @on(ReactionSet)
     def reaction_set(self, i: Interaction, p: ReactionSet) -> None:
-        self.state.reactions.pop(p.request, None)
+        owed = self.state.reactions.get(i.scope, {})
+        owed.pop(p.request, None)
+        if not owed:
+            self.state.reactions.pop(i.scope, None)
 
     @on(PostEditRequested)
     def edit_requested(self, i: Interaction, p: PostEditRequested) -> None:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import opened
-from relay.behaviours.posting.concept import Outbox, OwedPost
+from relay.behaviours.posting.concept import Outbox, OwedPost, OwedReaction
 from relay.behaviours.posting.verbs import (
     PostDead,
     PostDelayed,
@@ -62,8 +62,11 @@ class Poster:
     def owes(self, view: View) -> Iterable[Item]:
         outbox = view.of(Outbox)
         now = self._parts.clock.now_ms()
-        for reaction in list(outbox.state.reactions.values()):
-            yield Item(f"reaction:{reaction.request}", f"react:{reaction.scope}", reaction)
+        for scope, reactions in list(outbox.state.reactions.items()):
+            first = next(
+                iter(reactions.values())
+            )  # the head of each lane is enough: the rest waits behind it
+            yield Item(f"reaction:{first.request}", f"react:{scope}", first)
         for edit in list(outbox.state.edits.values()):
             card = outbox.card(edit.post)
             if card is None or card.message:
@@ -81,7 +84,7 @@ class Poster:
         if kind == "post":
             await self._post(id, held)
         elif kind == "reaction":
-            await self._react(id, held)
+            await self._react(item.data, held)
         else:
             await self._edit(id, held)
 
@@ -161,7 +164,9 @@ class Poster:
     ) -> str | None:
         text = outgoing.text.split("late)\n", 1)[-1] if outgoing.text.startswith("⏰ (") else outgoing.text
         for seen in await surface.own_since(place, since):
-            same = seen.text == text or (seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}"))
+            same = seen.text == text or (
+                seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}")
+            )
             if same and seen.reply_to == outgoing.reply_to:
                 bound = await held.engine.store.by_outside(f"{surface.name}:{seen.message}")
                 if not bound:
@@ -169,9 +174,17 @@ class Poster:
         return None
 
     async def _sent(
-        self, request: Interaction, wanted: PostRequested, surface: Surface, place: str, message: str, held: Held
+        self,
+        request: Interaction,
+        wanted: PostRequested,
+        surface: Surface,
+        place: str,
+        message: str,
+        held: Held,
     ) -> None:
-        payload = PostSent(post=request.id, place=place, message=message, turn=wanted.turn, approval=wanted.approval)
+        payload = PostSent(
+            post=request.id, place=place, message=message, turn=wanted.turn, approval=wanted.approval
+        )
         await held.admit(self._draft(payload, request, request.id, outside=[f"{surface.name}:{message}"]))
 
     async def _refused(self, request: Interaction, owed: OwedPost, error: SurfaceError, held: Held) -> None:
@@ -196,14 +209,16 @@ class Poster:
         *key: str | int,
         outside: Iterable[str] = (),
     ) -> Draft:
-        return Draft.of(payload, *key, actor="relay", scope=cause.scope, caused_by=[cause.id], outside=outside)
+        return Draft.of(
+            payload, *key, actor="relay", scope=cause.scope, caused_by=[cause.id], outside=outside
+        )
 
     # -- reactions and edits ----------------------------------------------------------------------------------------
 
-    async def _react(self, request: str, held: Held) -> None:
-        owed = held.view.of(Outbox).state.reactions.get(request)
-        where = await self._where(owed.scope, held) if owed else None
-        if owed is None or where is None:
+    async def _react(self, owed: OwedReaction, held: Held) -> None:
+        request = owed.request
+        where = await self._where(owed.scope, held)
+        if where is None:
             return
         surface, place = where
         failed = ""

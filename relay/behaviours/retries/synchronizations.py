@@ -17,7 +17,9 @@ from relay.ledger.interaction import Draft, Interaction
 RETRY = Command("!retry", "!retry", "runs the last turn's work again")
 
 
-def _retry(i: Interaction, turn: str, name: str, person: str, room: str, sources: Sequence[str], message: str) -> Draft:
+def _retry(
+    i: Interaction, turn: str, name: str, person: str, room: str, sources: Sequence[str], message: str
+) -> Draft:
     return Draft.of(
         TurnRetryAsked(turn=turn, by=name, person=person, room=room, sources=tuple(sources), message=message),
         i.id,

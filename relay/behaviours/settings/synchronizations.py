@@ -13,7 +13,10 @@ from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
 BUSY = Command(
-    "!busy", "!busy steer|queue|interrupt", "chooses what a message does while a turn runs here", owner_only=True
+    "!busy",
+    "!busy steer|queue|interrupt",
+    "chooses what a message does while a turn runs here",
+    owner_only=True,
 )
 
 

@@ -18,7 +18,6 @@ from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
 
 
-
 def reconcilers(parts: Parts) -> list[Reconciler]:
     return [Answerer(parts)]
 

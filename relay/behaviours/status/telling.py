@@ -22,8 +22,12 @@ def _watch(body: Body) -> str:
 
 TELL: Mapping[str, Callable[[Body], str]] = {
     "config.loaded": lambda b: f"access.json taken up (boot {_text(b, 'boot', 12)})",
-    "channel.message": lambda b: f"{_text(b, 'name')}: {_text(b, 'text')}" + (" (late)" if b.get("late") else ""),
-    "channel.reacted": lambda b: f"{_text(b, 'name')} {'set' if b.get('set') else 'took back'} {_text(b, 'emoji')}",
+    "channel.message": lambda b: (
+        f"{_text(b, 'name')}: {_text(b, 'text')}" + (" (late)" if b.get("late") else "")
+    ),
+    "channel.reacted": lambda b: (
+        f"{_text(b, 'name')} {'set' if b.get('set') else 'took back'} {_text(b, 'emoji')}"
+    ),
     "channel.chosen": lambda b: f"{_text(b, 'name')} chose {_text(b, 'choice')}",
     "intake.caught_up": lambda b: f"taken in up to {b.get('position')}",
     "place.opened": lambda b: f"posted in {_text(b, 'place')}",
@@ -34,8 +38,12 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "turn.stop_asked": lambda b: f"stop asked by {_text(b, 'by')}",
     "turn.retry_asked": lambda b: f"run again asked by {_text(b, 'by')}",
     "turn.replied": lambda b: f"replied: {_text(b, 'text')}",
-    "turn.ended": lambda b: f"ended {_text(b, 'status')}" + (f": {_text(b, 'reason')}" if b.get("reason") else ""),
-    "session.opened": lambda b: f"session with {_text(b, 'agent')} {'resumed' if b.get('resumes') else 'opened'}",
+    "turn.ended": lambda b: (
+        f"ended {_text(b, 'status')}" + (f": {_text(b, 'reason')}" if b.get("reason") else "")
+    ),
+    "session.opened": lambda b: (
+        f"session with {_text(b, 'agent')} {'resumed' if b.get('resumes') else 'opened'}"
+    ),
     "session.lost": lambda b: f"session lost: {_text(b, 'why')}",
     "tool.asked": lambda b: f"tool {_text(b, 'title')}",
     "tool.ended": lambda b: f"tool {'failed' if b.get('failed') else 'done'} {_text(b, 'detail')}",
@@ -45,14 +53,18 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "approval.refused": lambda b: f"{_text(b, 'by')} may not decide: {_text(b, 'why')}",
     "setting.chosen": lambda b: f"{_text(b, 'name')} = {_text(b, 'value')} by {_text(b, 'by')}",
     "watch.requested": lambda b: f"{_watch(b)} asked for by {_text(b, 'by')}",
-    "watch.judged": lambda b: "may be armed" if b.get("allowed") else f"may not: {'; '.join(b.get('reasons') or ())}",
+    "watch.judged": lambda b: (
+        "may be armed" if b.get("allowed") else f"may not: {'; '.join(b.get('reasons') or ())}"
+    ),
     "watch.refused": lambda b: f"«{_text(b, 'name')}» refused: {_text(b, 'reason')}",
     "watch.armed": lambda b: f"{_watch(b)} armed by {_text(b, 'by')}",
     "watch.started": lambda b: "its source is watched",
     "watch.exited": lambda b: "its source is let go",
     "watch.fired": lambda b: f"«{_text(b, 'name')}» fired ({b.get('number')}): {_text(b, 'why')}",
     "watch.advanced": lambda b: "seen, not fired",
-    "watch.disarmed": lambda b: f"«{_text(b, 'name')}» off: {_text(b, 'reason')} {_text(b, 'detail')}".rstrip(),
+    "watch.disarmed": lambda b: (
+        f"«{_text(b, 'name')}» off: {_text(b, 'reason')} {_text(b, 'detail')}".rstrip()
+    ),
     "focus.added": lambda b: f"follows {_text(b, 'thing')}",
     "focus.removed": lambda b: f"no longer follows {_text(b, 'thing')}",
     "post.requested": lambda b: f"owes a {_text(b, 'kind')}: {_text(b, 'text')}",
@@ -61,7 +73,9 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "post.delayed": lambda b: f"put off: {_text(b, 'why')}",
     "post.dead": lambda b: f"can't be posted: {_text(b, 'why')}",
     "post.edit_requested": lambda b: f"is to read: {_text(b, 'text')}",
-    "post.edited": lambda b: "reads differently" if not b.get("failed") else f"not edited: {_text(b, 'failed')}",
+    "post.edited": lambda b: (
+        "reads differently" if not b.get("failed") else f"not edited: {_text(b, 'failed')}"
+    ),
     "reaction.requested": lambda b: f"owes {_text(b, 'emoji')}",
     "reaction.set": lambda b: "reaction set" if not b.get("failed") else f"no reaction: {_text(b, 'failed')}",
     "status.asked": lambda b: f"asked for {_text(b, 'what')}",

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded
 from relay.behaviours.turns.verbs import (
+    FileShared,
     Origin,
     SessionLost,
     SessionOpened,
     SharedFile,
-    FileShared,
     ToolAsked,
     TurnEnded,
     TurnPrompted,
@@ -214,5 +214,7 @@ class Turns(Concept[TurnsState]):
             return [texts.NOTHING_RUNS]
         running = lane.running
         return [
-            texts.running(running.agent, texts.span(now_ms - running.started_at), running.tool, len(lane.waiting))
+            texts.running(
+                running.agent, texts.span(now_ms - running.started_at), running.tool, len(lane.waiting)
+            )
         ]

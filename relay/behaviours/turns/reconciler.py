@@ -90,9 +90,7 @@ class TurnDriver:
         if running is None or running.turn != turn:
             return
         resumable = lane.session is not None and running.agent in self.parts.access.agents
-        await held.admit(
-            ended(scope, running, "interrupted", "the relay was restarted", resumable=resumable)
-        )
+        await held.admit(ended(scope, running, "interrupted", "the relay was restarted", resumable=resumable))
 
     # -- a lane -----------------------------------------------------------------------------------------------------
 
@@ -198,7 +196,9 @@ class TurnDriver:
         self._warm[scope] = _Warm(session, agent, self.parts.clock.now_ms())
         if session.token != lane.session:
             runtime = self.parts.access.agents[agent].runtime
-            payload = SessionOpened(runtime=runtime, agent=agent, token=session.token, resumes=resume is not None)
+            payload = SessionOpened(
+                runtime=runtime, agent=agent, token=session.token, resumes=resume is not None
+            )
             await held.admit(
                 Draft.of(payload, scope, held.lease.token, session.token, actor=f"agent:{agent}", scope=scope)
             )

@@ -7,7 +7,6 @@ import logging
 from dataclasses import dataclass, field
 
 import anyio
-import anyio.abc
 
 from relay import texts
 from relay.agents.runtime import (
@@ -23,7 +22,7 @@ from relay.agents.runtime import (
     TurnEvent,
 )
 from relay.behaviours.approvals.concept import Approvals
-from relay.behaviours.approvals.synchronizations import CARD_COMMAND
+from relay.behaviours.approvals.verbs import CARD_COMMAND
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.places.concept import Places
 from relay.behaviours.posting.chunks import chunk
@@ -46,7 +45,6 @@ CALL_LIMIT_S = 30.0
 SHOW_EVERY_S = 0.2
 
 log = logging.getLogger("relay.turns")
-
 
 
 @dataclass(slots=True)
@@ -297,16 +295,13 @@ class Course:
         ]
         # Replies and end are one transaction: a turn that is not ended has not replied, so going on repeats nothing.
         await self.held.admit(
-            *drafts, ended(self.scope, running, status, reason, replies=len(pieces), usage=dict(self._end.usage))
+            *drafts,
+            ended(self.scope, running, status, reason, replies=len(pieces), usage=dict(self._end.usage)),
         )
 
     def _draft(
         self,
-        payload: verbs.TurnReplied
-        | verbs.TurnSteered
-        | verbs.ToolAsked
-        | verbs.ToolEnded
-        | PostRequested,
+        payload: verbs.TurnReplied | verbs.TurnSteered | verbs.ToolAsked | verbs.ToolEnded | PostRequested,
         *key: str | int,
         caused_by: list[str] | None = None,
         outside: list[str] | None = None,

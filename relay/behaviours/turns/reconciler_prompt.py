@@ -34,11 +34,15 @@ class Prompts:
         for waiting in taken:
             if waiting.continues is not None:
                 now = self._parts.clock.now_ms()
-                parts.append(Part("continuation", "relay", "system", waiting.continues[:12], now, CONTINUATION))
+                parts.append(
+                    Part("continuation", "relay", "system", waiting.continues[:12], now, CONTINUATION)
+                )
             parts += [await self._part(known[s], waiting.role) for s in waiting.sources if s in known]
         if not parts:
             now = self._parts.clock.now_ms()
-            parts.append(Part("notice", "relay", "system", "", now, "The message is no longer in the ledger."))
+            parts.append(
+                Part("notice", "relay", "system", "", now, "The message is no longer in the ledger.")
+            )
         return frame(parts, nonce=self._nonce, scope=scope), self._nonce
 
     async def for_steering(self, scope: str, waiting: Waiting) -> str:
@@ -46,7 +50,9 @@ class Prompts:
         known = await self._parts.engine.store.by_ids(waiting.sources)
         parts = [await self._part(known[s], waiting.role, steer=True) for s in waiting.sources if s in known]
         if not parts:
-            parts = [Part("notice", "relay", "system", "", waiting.at, "The message is no longer in the ledger.")]
+            parts = [
+                Part("notice", "relay", "system", "", waiting.at, "The message is no longer in the ledger.")
+            ]
         return frame(parts, nonce=self._nonce, scope=scope)
 
     async def _part(self, source: Interaction, role: str, *, steer: bool = False) -> Part:

@@ -97,7 +97,9 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
         "limited": texts.turn_limited(p.reason),
         "interrupted": texts.TURN_GOES_ON if p.resumable and p.tries < MOST_TRIES else texts.TURN_INTERRUPTED,
     }[p.status]
-    ping = () if p.status in ("cancelled", "interrupted") else tuple(dict.fromkeys(o.person for o in p.origins))
+    ping = (
+        () if p.status in ("cancelled", "interrupted") else tuple(dict.fromkeys(o.person for o in p.origins))
+    )
     yield Draft.of(
         PostRequested(kind="notice", text=text, reply_to=message, ping=ping, turn=p.turn),
         "tell-ended",

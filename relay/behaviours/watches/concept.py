@@ -84,7 +84,11 @@ class Watches(Concept[WatchesState]):
     @on(ConfigLoaded)
     def begin_boot(self, i: Interaction, p: ConfigLoaded) -> None:
         for room in list(self.state.declared):
-            names = {str(fields.get("name", "")) for fields in p.rooms[room].watches} if room in p.rooms else set[str]()
+            names = (
+                {str(fields.get("name", "")) for fields in p.rooms[room].watches}
+                if room in p.rooms
+                else set[str]()
+            )
             kept = {name: digest for name, digest in self.state.declared[room].items() if name in names}
             self.state.declared[room] = kept
             if not kept:

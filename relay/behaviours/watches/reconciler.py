@@ -104,7 +104,14 @@ class WatchRunner:
             confined=inside or request.via == "tool",
         )
         await held.admit(
-            Draft.of(payload, request_id, actor="relay", scope=request.scope, caused_by=[request_id], role=request.role)
+            Draft.of(
+                payload,
+                request_id,
+                actor="relay",
+                scope=request.scope,
+                caused_by=[request_id],
+                role=request.role,
+            )
         )
 
     async def _look(self, request: Request) -> tuple[list[str], bool]:
@@ -145,7 +152,9 @@ class WatchRunner:
         armed = held.view.of(Watches).state.ending.get(run)
         await self._supervisor.stop(run)
         if armed is not None:
-            await held.admit(Draft.of(WatchExited(armed=armed, run=run), run, actor="relay", caused_by=[armed]))
+            await held.admit(
+                Draft.of(WatchExited(armed=armed, run=run), run, actor="relay", caused_by=[armed])
+            )
 
     # -- what the supervisor says -----------------------------------------------------------------------------------
 
@@ -206,9 +215,13 @@ class WatchRunner:
             try:
                 await self._admit(self._off(armed, reason, ended.detail))
             except StoreUnavailable as error:
-                raise RelayError(f"«{armed.spec.name}» ended, which could not be recorded: {error}") from error
+                raise RelayError(
+                    f"«{armed.spec.name}» ended, which could not be recorded: {error}"
+                ) from error
 
-    def _draft(self, payload: WatchStarted | WatchFired | WatchAdvanced, armed: Armed, *key: str | int) -> Draft:
+    def _draft(
+        self, payload: WatchStarted | WatchFired | WatchAdvanced, armed: Armed, *key: str | int
+    ) -> Draft:
         return Draft.of(
             payload, *key, actor="relay", role=self._role(armed), scope=armed.scope, caused_by=[armed.armed]
         )

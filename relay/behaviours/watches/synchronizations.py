@@ -55,7 +55,12 @@ def request_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterabl
         return
     yield Draft.of(
         WatchRequested(
-            spec=spec, room=p.room, via="message", by=p.name, person=f"{p.surface}:{p.author}", message=p.message
+            spec=spec,
+            room=p.room,
+            via="message",
+            by=p.name,
+            person=f"{p.surface}:{p.author}",
+            message=p.message,
         ),
         i.id,
         actor="rule:request-by-command",
@@ -85,7 +90,9 @@ def request_declared(i: Interaction, p: ConfigLoaded, view: View) -> Iterable[Dr
                 yield notice_in(room, i, texts.watch_refused(name, str(error)), f"declared-{room}-{name}")
                 continue
             yield Draft.of(
-                WatchRequested(spec=spec, room=room, via="config", by="access.json", person="owner", declared=digest),
+                WatchRequested(
+                    spec=spec, room=room, via="config", by="access.json", person="owner", declared=digest
+                ),
                 i.id,
                 room,
                 name,
@@ -191,7 +198,9 @@ def resume_on_watch(i: Interaction, p: WatchFired, view: View) -> Iterable[Draft
     if p.armed not in watches.state.armed:  # disarmed in the same moment: a cancelled watch never fires
         return
     if p.notify:
-        text = texts.watch_notified(p.name, p.why, p.text, is_diff=watches.state.armed[p.armed].spec.source == "file")
+        text = texts.watch_notified(
+            p.name, p.why, p.text, is_diff=watches.state.armed[p.armed].spec.source == "file"
+        )
         yield Draft.of(
             PostRequested(kind="notice", text=text[:100_000]),
             "resume-on-watch",
