@@ -155,7 +155,7 @@ def watch_refused(name: str, reason: str) -> str:
 
 
 def watch_wrong(problem: str) -> str:
-    return f"🚫 Nothing was armed: {inline(problem, 600)}"
+    return f"🚫 Nothing was armed: {problem}"  # a `SpecError`: it shows what was typed safely, on one line
 
 
 def watch_off(name: str, reason: str, detail: str) -> str:

@@ -100,10 +100,11 @@ class Intake:
             await self._record(place.place, reached)
 
     async def _record(self, place: str, position: int) -> None:
+        await self._parts.engine.admit(self._caught_up(place, position))
+
+    def _caught_up(self, place: str, position: int) -> Draft:
         payload = IntakeCaughtUp(surface=self._surface.name, place=place, position=position)
-        await self._parts.engine.admit(
-            Draft.of(payload, self._surface.name, place, position, actor="relay", scope=self._scope(place))
-        )
+        return Draft.of(payload, self._surface.name, place, position, actor="relay", scope=self._scope(place))
 
     # -- live events ------------------------------------------------------------------------------------------------
 
@@ -157,6 +158,9 @@ class Intake:
         )
         scope = self._scope(event.place)
         drafts: list[Draft] = []
+        if self._parts.engine.view.of(CaughtUp).position(self._surface.name, event.place) is None:
+            # A room that access.json named since the start: from this message on nothing of it may be missed.
+            drafts.append(self._caught_up(event.place, event.position - 1))
         if not known:
             drafts.append(
                 opened(
