@@ -25,7 +25,16 @@ from watch_supervisor.patterns import compile_pattern
 from watch_supervisor.spec_error import SpecError, shown
 from watch_supervisor.typed_line import Word, quote, words
 
-__all__ = ["SpecError", "WatchSpec", "describe", "from_fields", "parse_duration", "parse_line", "render"]
+__all__ = [
+    "SpecError",
+    "WatchSpec",
+    "describe",
+    "from_fields",
+    "parse_duration",
+    "parse_line",
+    "render",
+    "render_duration",
+]
 
 FILE_WINDOW_MS = 5_000
 LONGEST_NAME = 64

@@ -26,6 +26,7 @@ from watch_supervisor.spec_error import SpecError
 __all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Supervisor"]
 
 _READING_THREADS = 4
+_LOOKS_AT_ONCE = 8
 _CALLS_AT_ONCE = 32
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -85,7 +86,8 @@ class Supervisor:
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Watch until cancelled. Then nothing fires any more, and what was started counts as not running."""
         threads = anyio.CapacityLimiter(_READING_THREADS)
-        self._around = Around(self._clock, self._alarms, self._folders, self._snapshots, threads)
+        looks = anyio.Semaphore(_LOOKS_AT_ONCE)
+        self._around = Around(self._clock, self._alarms, self._folders, self._snapshots, threads, looks)
         self._calls = anyio.Semaphore(_CALLS_AT_ONCE)
         try:
             with self._folders:

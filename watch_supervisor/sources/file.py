@@ -7,6 +7,7 @@ file.
 """
 
 import functools
+import zlib
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Around:
     folders: Folders
     snapshots: Snapshots
     threads: anyio.CapacityLimiter
+    looks: anyio.Semaphore
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,9 @@ class FileSource:
         return None
 
     async def _go_on(self) -> Ended:
-        self._next_check = self._clock.monotonic() + self._check_seconds()
+        # Spread over the interval, by the run's id, so that many runs don't all check at one moment.
+        share = zlib.crc32(self._run.run.encode("utf-8", "replace")) % 1000 / 1000
+        self._next_check = self._clock.monotonic() + self._check_seconds() * (0.1 + 0.9 * share)
         while True:
             expired = self._over()
             if self._touched_at is not None:
@@ -219,6 +223,11 @@ class FileSource:
 
     async def _look(self) -> Look:
         """Look, and listen on the way that was found; once more if that way is new."""
+        # A few at a time, so that a thousand that start together, or change together, don't hold up the loop.
+        async with self._around.looks:
+            return await self._look_now()
+
+    async def _look_now(self) -> Look:
         began = self._clock.monotonic()
         seen = Look("trouble", detail=f"{self._path} keeps moving.")
         for _ in range(3):
