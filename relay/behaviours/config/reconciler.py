@@ -35,7 +35,8 @@ def loaded(access: Access, *, boot: str, count: int, digest: str, zone: str) -> 
             )
             for room, rules in access.rooms.items()
         },
-        people={name: person.ids() for name, person in access.people.items()},
+        # On the page a person without an id of their own there is meant by their name.
+        people={name: {"web": name} | person.ids() for name, person in access.people.items()},
         approval_ms=access.limits.approval,
         queue=access.limits.queue,
         watches=access.limits.watches,
