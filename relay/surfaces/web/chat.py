@@ -187,9 +187,7 @@ class LocalChat:
     ) -> ReactionEvent:
         """A person sets a reaction or takes it back. Doing again what stands already changes and tells nothing."""
         person = checked_person(person)
-        count, changed = await self._react(person, place, message, emoji, add=add, ours=False)
-        if changed:
-            self._tell_came()
+        count = await self._react(person, place, message, emoji, add=add, ours=False)
         return ReactionEvent(place, message, person, checked_emoji(emoji), add, count)
 
     async def choose_as(
@@ -213,8 +211,8 @@ class LocalChat:
             await write.execute(
                 "UPDATE message SET chosen = ? WHERE number = ?", (orjson.dumps(chosen).decode(), seen.number)
             )
+        self._came.set()
         await self._announce("edited", place, seen.number)
-        self._tell_came()
         return ChoiceEvent(place, message, card, person, value, f"c{number}", reason)
 
     # -- what the relay does ------------------------------------------------------------------------------------------
@@ -248,8 +246,8 @@ class LocalChat:
         if not fresh:
             ((first,),) = await self._file.fetch("SELECT number FROM message WHERE nonce = ?", nonce)
             return int(first)
+        self._came.set()
         await self._announce("message", str(values[0]), fresh[0])
-        self._tell_came()
         return fresh[0]
 
     async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
@@ -272,8 +270,8 @@ class LocalChat:
 
     async def _react(
         self, person: Person, place: str, message: str, emoji: str, *, add: bool, ours: bool
-    ) -> tuple[int, bool]:
-        """The count after it, which grows with every change, and whether this was one."""
+    ) -> int:
+        """The count after it, which grows with every change."""
         seen, emoji = await self._message(place, message), checked_emoji(emoji)
         async with self._file.writing() as write:
             rows = await write.execute_fetchall(
@@ -282,7 +280,7 @@ class LocalChat:
             had = {(row[0], row[1]): (bool(row[2]), int(row[3])) for row in rows}
             is_set, count = had.get((person.id, emoji), (False, 0))
             if is_set == add:
-                return count, False
+                return count
             if (person.id, emoji) not in had and len(had) >= MOST_REACTIONS:
                 raise SurfaceError(f"this message has had {MOST_REACTIONS} reactions; it takes no other.")
             await write.execute(
@@ -294,10 +292,11 @@ class LocalChat:
             if not ours:
                 body = {"place": place, "message": message, "emoji": emoji, "set": add, "count": count + 1}
                 await _keep_event(write, "reaction", {**body, "person": asdict(person)})
+        self._came.set()
         reactions = (await self._reactions([seen.number])).get(seen.number, [])
         told = [asdict(reaction) for reaction in reactions]
         self.announcements.announce("reaction", place=place, message=message, reactions=told)
-        return count + 1, True
+        return count + 1
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -412,9 +411,6 @@ class LocalChat:
         """The relay has everything up to that number."""
         async with self._file.writing() as write:
             await write.execute("DELETE FROM undelivered WHERE number <= ?", (through,))
-
-    def _tell_came(self) -> None:
-        self._came.set()
 
 
 async def _keep_event(write: aiosqlite.Connection, kind: str, body: dict[str, Any]) -> int:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from relay.clock import Clock
 from relay.errors import RelayError, StoreUnavailable
+from relay.ledger.canonical import clean_text
 from relay.surfaces.surface import (
     Capabilities,
     LiveView,
@@ -120,8 +121,9 @@ class WebSurface:
         await self._chat.react(place, message, emoji, add=add)
 
     async def show(self, place: str, view: LiveView | None) -> None:
-        if view is not None and len(view.text) > MOST_LIVE_TEXT:
-            view = replace(view, text="…" + view.text[-MOST_LIVE_TEXT:])
+        if view is not None:
+            text = view.text if len(view.text) <= MOST_LIVE_TEXT else "…" + view.text[-MOST_LIVE_TEXT:]
+            view = replace(view, text=clean_text(text), doing=clean_text(view.doing))
         self._chat.announcements.show(place, view)
 
     async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:

@@ -304,6 +304,19 @@ async def test_wrong_questions_are_refused(served: Served) -> None:
         assert sentence(answer)
 
 
+async def test_a_mistake_of_ours_is_told_and_the_server_goes_on(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(id: str) -> None:
+        raise RuntimeError(id)
+
+    monkeypatch.setattr(served.facts, "why", broken)
+    refused = await served.client.get("/api/why?id=m1")
+    assert refused.status_code == 500
+    assert "m1" not in sentence(refused)
+    assert (await served.client.get("/api/state")).status_code == 200
+
+
 # ---- what the page does
 
 

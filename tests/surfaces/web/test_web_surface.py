@@ -165,6 +165,8 @@ async def test_of_a_live_view_only_the_newest_is_shown_and_a_long_one_by_its_end
     (line,) = [orjson.loads(line) for line in await page.batch()]
     assert line["view"]["text"].endswith("999")
     assert len(line["view"]["text"]) <= 20_001
+    await surface.show("main", LiveView("t", "half \ud83d", "a\0b", 0, 0))
+    assert chat.announcements.live()["main"]["doing"] == "ab"
     await surface.show("main", None)
     assert chat.announcements.live() == {}
 

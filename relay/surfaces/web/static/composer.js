@@ -1,6 +1,7 @@
 // The box where a person writes. A text leaves it only when the relay has it; until then it stays, with the reason.
 
 import { byId, h } from "./dom.js";
+import { excerpt } from "./message.js";
 import { post } from "./server.js";
 
 export class Composer {
@@ -59,7 +60,7 @@ export class Composer {
     const line = byId("replying");
     line.hidden = !message;
     line.replaceChildren(...(message ? [
-      h("bdi", {}, `↩ ${message.person.name}: ${message.text.slice(0, 80).replace(/\s+/g, " ")}`),
+      h("bdi", {}, `↩ ${message.person.name}: ${excerpt(message.text)}`),
       h("button", { type: "button", class: "plain", "aria-label": "Don’t reply to this", onclick: () => this.reply(null) }, "✕"),
     ] : []));
   }
@@ -71,7 +72,8 @@ export class Composer {
   }
 
   async send() {
-    const place = this.model.current, text = this.text.value;
+    const place = this.model.current, typed = this.text.value;
+    const text = typed.toWellFormed?.() ?? typed; // half a character isn't valid JSON
     if (!text.trim() || this.sending.has(place)) return;
     const bytes = new Blob([text]).size;
     if (bytes > this.model.mostText) {
@@ -87,7 +89,7 @@ export class Composer {
     this.fail("");
     try {
       await post("/api/post", { place, text, reply_to, nonce: this.tried.get(place).nonce });
-      this.sent(place, text);
+      this.sent(place, typed);
     } catch (error) {
       if (place === this.model.current) this.fail(`Not sent. ${error.told ?? error} Your text is still here.`);
     } finally {

@@ -57,7 +57,7 @@ function buttons(message, model, actions) {
 function reply(message, model) {
   if (!message.reply_to) return null;
   const first = model.conversation()?.messages.get(message.reply_to);
-  const label = first ? `${first.person.name}: ${first.text.slice(0, 90).replace(/\s+/g, " ")}` : "an earlier message";
+  const label = first ? `${first.person.name}: ${excerpt(first.text)}` : "an earlier message";
   return h("button", {
     type: "button", class: "plain reply", "aria-label": `In reply to ${label}`,
     onclick: () => {
@@ -67,6 +67,11 @@ function reply(message, model) {
       setTimeout(() => target?.classList.remove("pointed"), 1500);
     },
   }, h("bdi", {}, `↩ ${label}`));
+}
+
+// The beginning of a text in one line, without marks.
+export function excerpt(text) {
+  return text.slice(0, 100).replace(/[`*]+/g, "").replace(/\s+/g, " ");
 }
 
 function body(message, open) {

@@ -95,7 +95,7 @@ function drawWatch(watch, model, actions) {
     h("header", {}, h("bdi", { class: "name" }, watch.name), h("span", { class: `chip ${watch.state === "watching" ? "good" : ""}` }, watch.state)),
     h("p", { class: "what", dir: "auto" }, watch.what),
     h("p", { class: "faint" },
-      watch.fires === 1 ? "fired once" : `fired ${watch.fires} times`,
+      watch.fires === 0 ? "not fired yet" : watch.fires === 1 ? "fired once" : `fired ${watch.fires} times`,
       watch.due !== null && h("span", {}, " · ", h("span", { class: "due", "data-due": watch.due, title: moment(watch.due) }, dueText(watch.due))),
     ),
     watch.last && h("p", { class: "last faint", dir: "auto" }, watch.last),
