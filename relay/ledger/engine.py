@@ -171,7 +171,8 @@ class Engine:
     # -- the committer ----------------------------------------------------------------------------------------------
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        """The one committer. It ends when it is cancelled, after the transaction in hand."""
+        """The one committer. It ends when it is cancelled, after the transaction in hand. Raises `DamagedDatabase` when
+        the file can't be used any more; whatever was acknowledged stands."""
         task_status.started()
         while True:
             if not self._drafts and not self._queue:
@@ -204,6 +205,8 @@ class Engine:
             outcomes = await self.store.append([a.group for a in batch])
         except RelayError as error:
             self._refused(batch, error)
+            if error.kind == "fatal":  # trying again can't help, and only a new start can
+                raise
             return True
         self.health.trouble = ""
         for admission, outcome in zip(batch, outcomes, strict=True):

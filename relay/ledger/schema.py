@@ -51,3 +51,12 @@ VERSION = len(MIGRATIONS)
 COLUMNS = "i.seq, i.id, i.key, i.verb, i.actor, i.role, i.scope, i.causes, i.version, i.digest, i.at, p.salt, p.body"
 SELECT = f"SELECT {COLUMNS} FROM interaction i LEFT JOIN payload p USING (seq)"
 ADMIT = "INSERT INTO admission VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+ADMIT_MORE = ",(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+"""Behind `ADMIT`, once for each further record of one statement."""
+WRITTEN_SINCE = "SELECT seq FROM interaction WHERE seq > ?"
+FIRSTS = f"{SELECT} WHERE i.key IN (SELECT value FROM json_each(?))"
+RAISE_EPOCH = "UPDATE epoch SET value = value + 1 RETURNING value"
+
+PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=4000")
+"""Of the writing connection. FULL: what was acknowledged survives a power cut. A checkpoint at 4,000 pages, since the
+usual 1,000 makes the slowest appends."""

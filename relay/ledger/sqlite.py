@@ -7,7 +7,7 @@ connection of their own that can't write. FULL costs a fifth of a millisecond a 
 
 from __future__ import annotations
 
-import os
+import re
 import sqlite3
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -17,12 +17,16 @@ from typing import Any, Self
 import aiosqlite
 import orjson
 
-from relay.errors import DamagedDatabase, NewerDatabase, StoreUnavailable
+from relay.errors import DamagedDatabase, StoreUnavailable
 from relay.ledger.interaction import Interaction
-from relay.ledger.schema import ADMIT, MIGRATIONS, SELECT, VERSION
+from relay.ledger.schema import ADMIT, ADMIT_MORE, FIRSTS, PRAGMAS, RAISE_EPOCH, SELECT, WRITTEN_SINCE
+from relay.ledger.sqlite_file import create, migrate, refuse_broken, told, uri, version_of
 from relay.ledger.store import Checkpoint, Group, Outcome
 
-_SCHEMA_ADVICE = "Restore the folder from a backup, or move the file away to begin anew; nothing was changed."
+_ID = re.compile(r"[0-9a-f]{64}\Z")
+
+ONE_STATEMENT = 500
+"""Records that one statement takes; SQLite allows 32,766 values in it. More go as a transaction."""
 
 
 class SqliteStore:
@@ -38,29 +42,23 @@ class SqliteStore:
 
     @classmethod
     async def open(cls, path: Path) -> Self:
-        """Open or create the ledger. Raises `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`."""
+        """Open or create the ledger. Raises `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`; what it refuses it
+        leaves as it is."""
         try:
-            _refuse_truncated(path)
+            refuse_broken(path)
             if not path.exists():
-                await _create(path)
-            writer = await aiosqlite.connect(path, isolation_level=None)
+                await create(path)
         except (sqlite3.Error, OSError) as error:
-            raise _told(path, error) from error
+            raise told(path, error) from error
+        store = await cls._reading(path)
         try:
-            await _migrate(path, writer)
-            await writer.execute("PRAGMA journal_mode=WAL")
-            await writer.execute("PRAGMA synchronous=FULL")
-            await writer.execute("PRAGMA wal_autocheckpoint=4000")
-            reader = await aiosqlite.connect(f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None)
-        except (sqlite3.Error, OSError) as error:
-            await writer.close()
-            raise _told(path, error) from error
-        except BaseException:
-            await writer.close()
-            raise
-        store = cls(path, writer, reader)
-        try:
-            await store._look()
+            async with store._asking() as ask:
+                version = await version_of(path, ask)
+                store._write = await aiosqlite.connect(path, isolation_level=None)
+                await migrate(store._write, version)
+                for pragma in PRAGMAS:
+                    await store._write.execute_fetchall(pragma)
+            await store.look()
         except BaseException:
             await store.close()
             raise
@@ -68,30 +66,34 @@ class SqliteStore:
 
     @classmethod
     async def open_readonly(cls, path: Path) -> Self:
-        """Open a ledger to read it, beside a running relay or without one."""
-        if not path.exists():
-            raise StoreUnavailable(
-                f"there is no ledger at {path}.", "Name the state folder with --state DIR."
-            )
+        """Open a ledger to read it, beside a running relay or without one. Raises as `open` does."""
         try:
-            _refuse_truncated(path)
-            reader = await aiosqlite.connect(f"file:{_quoted(path)}?mode=ro", uri=True, isolation_level=None)
-        except sqlite3.Error as error:
-            raise _told(path, error) from error
-        store = cls(path, None, reader)
+            refuse_broken(path)
+            if not path.exists():
+                raise StoreUnavailable(
+                    f"there is no ledger at {path}.", "Name the state folder with --state DIR."
+                )
+        except OSError as error:
+            raise told(path, error) from error
+        store = await cls._reading(path)
         try:
-            (row,) = await reader.execute_fetchall("PRAGMA user_version")
-            _refuse_newer(path, int(row[0]))
-            await store._look()
-        except sqlite3.Error as error:
-            await store.close()
-            raise _told(path, error) from error
+            async with store._asking() as ask:
+                await version_of(path, ask)
+            await store.look()
         except BaseException:
             await store.close()
             raise
         return store
 
-    async def _look(self) -> None:
+    @classmethod
+    async def _reading(cls, path: Path) -> Self:
+        try:
+            return cls(path, None, await aiosqlite.connect(uri(path), uri=True, isolation_level=None))
+        except sqlite3.Error as error:
+            raise told(path, error) from error
+
+    async def look(self) -> None:
+        """Read again where the ledger stands."""
         async with self._asking() as ask:
             ((head,),) = await ask.execute_fetchall("SELECT coalesce(max(seq), 0) FROM interaction")
             ((epoch,),) = await ask.execute_fetchall("SELECT value FROM epoch")
@@ -105,55 +107,66 @@ class SqliteStore:
 
     async def append(self, groups: Sequence[Group]) -> list[Outcome]:
         assert self._write is not None, "a read-only store was asked to write"
-        records = [(record, group.fence) for group in groups for record in group.records]
-        for offset, (record, _) in enumerate(records, 1):
-            record.seq = self._head + offset
+        rows: list[tuple[Any, ...]] = []
+        expected = 0
+        for group in groups:
+            for record in group.records:
+                record.seq = self._head + len(rows) + 1
+                rows.append(_row(record, group.fence))
+                expected += 2 + len(record.outside)
+        if not rows:
+            return [self._outcome(group, None, {}) for group in groups]
         try:
-            if len(records) == 1:
-                written = await self._append_one(self._write, *records[0])
-            else:
-                written = await self._append_many(self._write, records)
-            firsts = await self._firsts([r.key for r, _ in records if r.seq not in written])
+            before = self._write.total_changes
+            await (self._one if len(rows) <= ONE_STATEMENT else self._many)(self._write, rows)
         except sqlite3.Error as error:
-            raise _told(self._path, error) from error
-        if written:
-            self._head = max(written)
-            self._dirty = True
+            raise told(self._path, error) from error
+        self._dirty = True
+        if self._write.total_changes - before == expected:  # the common case: each of them is new
+            written, firsts = None, dict[str, Interaction]()
+            self._head += len(rows)
+        else:
+            written, firsts = await self._look_back(self._write, rows)
+            self._head = max(written, default=self._head)
         return [self._outcome(group, written, firsts) for group in groups]
 
-    async def _append_one(
-        self, write: aiosqlite.Connection, record: Interaction, fence: int | None
-    ) -> set[int]:
-        before = write.total_changes
-        async with write.execute(ADMIT, _row(record, fence)):
-            return {record.seq} if write.total_changes > before else set()
+    async def _one(self, write: aiosqlite.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """All of them as one autocommit statement: one trip to the thread, and no transaction that could stay open."""
+        statement = ADMIT + ADMIT_MORE * (len(rows) - 1)
+        await write.execute_fetchall(statement, [value for row in rows for value in row])
 
-    async def _append_many(
-        self, write: aiosqlite.Connection, records: Sequence[tuple[Interaction, int | None]]
-    ) -> set[int]:
-        await write.execute("BEGIN IMMEDIATE")
+    async def _many(self, write: aiosqlite.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        await write.execute_fetchall("BEGIN IMMEDIATE")
         try:
-            await write.executemany(ADMIT, [_row(record, fence) for record, fence in records])
-            rows = await write.execute_fetchall("SELECT seq FROM interaction WHERE seq > ?", (self._head,))
-            await write.execute("COMMIT")
+            await write.executemany(ADMIT, rows)
+            await write.execute_fetchall("COMMIT")
         except BaseException:
             if write.in_transaction:
-                await write.execute("ROLLBACK")
+                await write.execute_fetchall("ROLLBACK")
             raise
-        return {int(row[0]) for row in rows}
 
-    async def _firsts(self, keys: Sequence[str]) -> dict[str, Interaction]:
-        if not keys:
-            return {}
-        async with self._asking() as ask:
-            rows = await ask.execute_fetchall(
-                f"{SELECT} WHERE i.key IN (SELECT value FROM json_each(?))", (orjson.dumps(keys).decode(),)
-            )
-        return {i.key: i for i in map(_interaction, rows)}
+    async def _look_back(
+        self, write: aiosqlite.Connection, rows: Sequence[tuple[Any, ...]]
+    ) -> tuple[set[int], dict[str, Interaction]]:
+        """Which seqs were written, and for the keys that stood already their first records."""
+        try:
+            written = {int(row[0]) for row in await write.execute_fetchall(WRITTEN_SINCE, (self._head,))}
+            keys = orjson.dumps([row[2] for row in rows if row[0] not in written]).decode()
+            firsts = await write.execute_fetchall(FIRSTS, (keys,))
+        except sqlite3.Error as error:
+            # What is durable by now was never folded: only a new start can tell.
+            raise DamagedDatabase(
+                f"the ledger {self._path} took a write and can't be read back ({error}).",
+                "Check the disk, then start the relay again: it goes on where it was.",
+            ) from error
+        return written, {i.key: i for i in map(_interaction, firsts)}
 
-    def _outcome(self, group: Group, written: set[int], firsts: Mapping[str, Interaction]) -> Outcome:
+    def _outcome(self, group: Group, written: set[int] | None, firsts: Mapping[str, Interaction]) -> Outcome:
+        """`written` are the seqs that are new; None when all are."""
         if group.fence is not None and group.fence != self._epoch:
             return Outcome((), (), fenced=True)
+        if written is None:
+            return Outcome(group.records, (True,) * len(group.records))
         stands: list[Interaction] = []
         fresh: list[bool] = []
         for record in group.records:
@@ -168,9 +181,9 @@ class SqliteStore:
     async def begin_epoch(self) -> int:
         assert self._write is not None, "a read-only store was asked to write"
         try:
-            rows = await self._write.execute_fetchall("UPDATE epoch SET value = value + 1 RETURNING value")
+            rows = await self._write.execute_fetchall(RAISE_EPOCH)
         except sqlite3.Error as error:
-            raise _told(self._path, error) from error
+            raise told(self._path, error) from error
         self._epoch = int(next(iter(rows))[0])
         return self._epoch
 
@@ -184,16 +197,16 @@ class SqliteStore:
     async def _save(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         assert self._write is not None, "a read-only store was asked to write"
         try:
-            await self._write.execute("BEGIN IMMEDIATE")
+            await self._write.execute_fetchall("BEGIN IMMEDIATE")
             try:
                 await self._write.executemany(statement, rows)
-                await self._write.execute("COMMIT")
+                await self._write.execute_fetchall("COMMIT")
             except BaseException:
                 if self._write.in_transaction:
-                    await self._write.execute("ROLLBACK")
+                    await self._write.execute_fetchall("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise _told(self._path, error) from error
+            raise told(self._path, error) from error
 
     async def idle(self) -> None:
         if self._dirty and self._write is not None:
@@ -201,12 +214,14 @@ class SqliteStore:
             try:
                 await self._write.execute_fetchall("PRAGMA wal_checkpoint(PASSIVE)")
             except sqlite3.Error as error:
-                raise _told(self._path, error) from error
+                raise told(self._path, error) from error
 
     async def close(self) -> None:
-        await self._reader.close()
-        if self._write is not None:
-            await self._write.close()
+        try:
+            await self._reader.close()
+        finally:
+            if self._write is not None:
+                await self._write.close()
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -215,7 +230,7 @@ class SqliteStore:
         try:
             yield self._reader
         except sqlite3.Error as error:
-            raise _told(self._path, error) from error
+            raise told(self._path, error) from error
 
     async def _fetch(self, tail: str, *values: Any) -> list[Interaction]:
         async with self._asking() as ask:
@@ -228,7 +243,7 @@ class SqliteStore:
         return await self._fetch("WHERE i.seq < ? ORDER BY i.seq DESC LIMIT ?", before, limit)
 
     async def by_ids(self, ids: Iterable[str]) -> dict[str, Interaction]:
-        wanted = [bytes.fromhex(id) for id in ids]
+        wanted = [bytes.fromhex(id) for id in ids if _ID.match(id)]
         found: dict[str, Interaction] = {}
         for start in range(0, len(wanted), 500):
             some = wanted[start : start + 500]
@@ -306,75 +321,3 @@ def _interaction(row: Any) -> Interaction:
         salt=salt,
         raw=body,
     )
-
-
-def _quoted(path: Path) -> str:
-    return str(path.absolute()).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-
-
-def _told(path: Path, error: Exception) -> DamagedDatabase | StoreUnavailable:
-    text = str(error)
-    if "malformed" in text or "not a database" in text or "no such table" in text:
-        return DamagedDatabase(f"the ledger {path} is damaged ({text}).", _SCHEMA_ADVICE)
-    if "full" in text or getattr(error, "errno", None) == 28:
-        return StoreUnavailable(
-            f"the disk that holds {path} is full.", "Free some space; the relay goes on by itself."
-        )
-    return StoreUnavailable(
-        f"the ledger {path} can't be used just now ({text}).", "Check the disk and its permissions."
-    )
-
-
-def _refuse_newer(path: Path, found: int) -> None:
-    if found > VERSION:
-        raise NewerDatabase(
-            f"the ledger {path} was written by a newer relay (format {found}, this one knows {VERSION}).",
-            "Update this relay; nothing was changed.",
-        )
-
-
-def _refuse_truncated(path: Path) -> None:
-    """SQLite would take an empty file for a new database, and a cut one for a whole one until it meets the hole."""
-    if not path.exists():
-        return
-    wal = path.with_name(path.name + "-wal")
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        header = file.read(100)
-    if size < 512 or not header.startswith(b"SQLite format 3\0"):
-        raise DamagedDatabase(f"{path} is not a whole ledger ({size} bytes).", _SCHEMA_ADVICE)
-    page = int.from_bytes(header[16:18], "big")
-    page = 65536 if page == 1 else page
-    pages = int.from_bytes(header[28:32], "big")
-    # With a WAL beside it the missing pages may stand there: SQLite sorts that out itself.
-    if size < page * pages and not (wal.exists() and wal.stat().st_size > 0):
-        raise DamagedDatabase(f"{path} was cut short ({size} of {page * pages} bytes).", _SCHEMA_ADVICE)
-
-
-async def _create(path: Path) -> None:
-    """Make the file whole under another name, so that a crash in between leaves no half ledger."""
-    fresh = path.with_name(path.name + ".new")
-    for old in (fresh, fresh.with_name(fresh.name + "-journal")):
-        old.unlink(missing_ok=True)
-    connection = await aiosqlite.connect(fresh, isolation_level=None)
-    try:
-        await _migrate(fresh, connection)
-    finally:
-        await connection.close()
-    fresh.chmod(0o600)
-    fresh.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-async def _migrate(path: Path, connection: aiosqlite.Connection) -> None:
-    (row,) = await connection.execute_fetchall("PRAGMA user_version")
-    found = int(row[0])
-    _refuse_newer(path, found)
-    for version, script in enumerate(MIGRATIONS[found:], found + 1):
-        await connection.executescript(
-            f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {version};\nCOMMIT;"
-        )
