@@ -7,6 +7,7 @@ payload), so the chain still verifies when a payload is redacted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -19,6 +20,8 @@ from relay.ledger.canonical import canonical, sha256
 
 MAX_PAYLOAD = 64 * 1024
 """Bytes of a canonical payload; what is larger is a blob, referenced by digest."""
+
+_ID = re.compile(r"[0-9a-f]{64}\Z")
 
 P = TypeVar("P", bound="Payload")
 
@@ -210,6 +213,11 @@ def prepare(draft: Draft, *, at: int, salt: bytes) -> Interaction:
     verb = payload.VERB
     if not draft.key.startswith(verb + "/") and draft.key != verb:
         raise BadInteraction(f"the key {draft.key!r} does not begin with its verb {verb}")
+    names = (draft.key, draft.actor, draft.role, draft.scope, *draft.outside)
+    if any("\0" in name or (not name.isascii() and _has_surrogates(name)) for name in names):
+        raise BadInteraction(f"{verb}: {draft.key!r} has a name with a NUL or a lone surrogate in it")
+    if not all(_ID.match(cause) for cause in draft.caused_by):
+        raise BadInteraction(f"{verb}: the causes of {draft.key!r} are not all ids of interactions")
     raw = canonical(payload.model_dump(mode="json"))
     if len(raw) > MAX_PAYLOAD:
         raise BadInteraction(
@@ -233,7 +241,15 @@ def prepare(draft: Draft, *, at: int, salt: bytes) -> Interaction:
         at=at,
         salt=salt,
         raw=raw,
-        outside=draft.outside,
+        outside=tuple(dict.fromkeys(draft.outside)),
     )
     # Not the draft's own object: what is folded live must be what a replay will parse.
     return made
+
+
+def _has_surrogates(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -59,7 +59,8 @@ class MemoryStore:
         return {id: self._ids[id] for id in ids if id in self._ids}
 
     async def by_prefix(self, prefix: str, limit: int) -> list[Interaction]:
-        return [i for i in self._log if i.id.startswith(prefix)][:limit]
+        prefix = prefix.lower()
+        return [i for i in self._log if prefix and i.id.startswith(prefix)][:limit]
 
     async def by_outside(self, outside: str) -> list[Interaction]:
         return list(self._outside.get(outside, ()))
