@@ -6,13 +6,14 @@ mistake for another's.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from relay.errors import StateLocked
+from relay.errors import StateLocked, StoreUnavailable
 
 
 class StateLock:
@@ -23,10 +24,17 @@ class StateLock:
         self._handle: int | None = None
 
     def take(self) -> None:
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Raises `StateLocked`, and `StoreUnavailable` when the folder can't be written or can't be locked."""
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                os.close(handle)
+                raise self._unusable(error) from error
             holder = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
             os.close(handle)
             raise StateLocked(
@@ -36,6 +44,12 @@ class StateLock:
         os.ftruncate(handle, 0)
         os.write(handle, f"pid {os.getpid()}\n".encode())
         self._handle = handle
+
+    def _unusable(self, error: OSError) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"the state folder {self._path.parent} can't be used ({error.strerror}).",
+            "Let the relay's user write to it, or name another folder with --state DIR.",
+        )
 
     def release(self) -> None:
         if self._handle is not None:
