@@ -91,6 +91,12 @@ class _Pause:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Instant:
+    wall_ms: int
+    monotonic: float
+
+
 @dataclass(slots=True)
 class Runner:
     """Drives one reconciler until it is cancelled. `trouble` is what it last failed with, for the status."""
@@ -110,13 +116,14 @@ class Runner:
             while True:
                 self._again = anyio.Event()
                 seen = self.engine.head
+                looked = _Instant(self.engine.clock.now_ms(), self.engine.clock.monotonic())
                 for item in self._ready():
                     self._lanes[item.lane] = item.key
                     tasks.start_soon(self._act, item, name=f"{self.reconciler.name}:{item.key}")
                     if first:
                         await self.engine.clock.sleep(BOOT_PACE_S)
                 first = False
-                await self._wait(seen)
+                await self._wait(seen, looked)
 
     def _ready(self) -> list[Item]:
         now = self.engine.clock.monotonic()
@@ -139,18 +146,21 @@ class Runner:
             del self._paused[key]
         return ready
 
-    async def _wait(self, seen: int) -> None:
+    async def _wait(self, seen: int, looked: _Instant) -> None:
+        """Until the head moves, an act ends, or something falls due. What was due when the runner looked was started
+        then, or waits for a lane: it must not be looked at again and again."""
         clock = self.engine.clock
         limit = LOOK_AGAIN_S
         try:
             due = self.reconciler.due(self.engine.view)
         except ConceptStopped:
             due = None
-        if due is not None and due > clock.now_ms():  # what is due already is owed, and was looked at
+        if due is not None and due > looked.wall_ms:
             limit = min(limit, (due - clock.now_ms()) / 1000)
         now = clock.monotonic()
         for pause in self._paused.values():
-            limit = min(limit, max(0.0, pause.until - now))
+            if pause.until > looked.monotonic:
+                limit = min(limit, max(0.0, pause.until - now))
         async with anyio.create_task_group() as waiting:
 
             async def moved() -> None:
