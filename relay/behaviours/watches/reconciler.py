@@ -22,7 +22,6 @@ from relay.behaviours.watches.verbs import (
     WatchJudged,
     WatchStarted,
 )
-from relay.errors import RelayError, StoreUnavailable
 from relay.ledger.canonical import clean_text
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft
