@@ -43,6 +43,8 @@ PART_OF_REPLY = 10_000
 CANCEL_LIMIT_S = 15.0
 CALL_LIMIT_S = 30.0
 SHOW_EVERY_S = 0.2
+MOST_SHOWN = 20_000
+"""Characters of the reply that the live view shows: its end."""
 
 log = logging.getLogger("relay.turns")
 
@@ -327,8 +329,9 @@ class Course:
 
     def _view(self) -> LiveView:
         waiting = len(self.held.view.of(Turns).lane(self.scope).waiting)
-        text = "".join(self._text)
-        return LiveView(self.turn_id, text[-20_000:], self._doing, self.running.started_at, waiting)
+        # Masked with room to spare before it is cut, so that no secret hides across the cut.
+        text = self.parts.mask("".join(self._text)[-2 * MOST_SHOWN :])[-MOST_SHOWN:]
+        return LiveView(self.turn_id, text, self.parts.mask(self._doing), self.running.started_at, waiting)
 
     async def _show(self, view: LiveView | None) -> None:
         placed = self.held.view.of(Places).of(self.scope)
