@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,6 +99,15 @@ def access(folder: Path, *, limits: Mapping[str, int] | None = None, **room: Any
     return base.model_copy(
         update={"rooms": rooms, "people": people, "limits": Limits().model_copy(update=dict(limits or {}))}
     )
+
+
+async def poll(look: Callable[[], Awaitable[bool]], told: Callable[[], Awaitable[str]]) -> None:
+    """Look again and again until it is so; fail with what `told` says when it takes too long."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not await look():
+        if time.monotonic() > deadline:
+            raise AssertionError(await told())
+        await anyio.sleep(0.005)
 
 
 @dataclass
@@ -230,13 +239,17 @@ class Living:
     async def wait(
         self, wanted: Callable[[dict[str, Any]], bool], what: str, place: str = "main", times: int = 1
     ) -> list[dict[str, Any]]:
-        with anyio.move_on_after(PATIENCE_S):
-            while True:
-                found = [m for m in await self.messages(place) if wanted(m)]
-                if len(found) >= times:
-                    return found
-                await anyio.sleep(0.005)
-        raise AssertionError(f"{what} did not come in {place}:\n{await self.transcript(place)}")
+        found: list[dict[str, Any]] = []
+
+        async def look() -> bool:
+            found[:] = [m for m in await self.messages(place) if wanted(m)]
+            return len(found) >= times
+
+        await poll(look, lambda: self._missing(f"{what} did not come in {place}", place))
+        return found
+
+    async def _missing(self, what: str, place: str = "main") -> str:
+        return f"{what}:\n{await self.transcript(place)}"
 
     async def transcript(self, place: str = "main") -> str:
         lines = [
@@ -248,49 +261,36 @@ class Living:
 
     async def until(self, true: Callable[[], bool], what: str = "it") -> None:
         """Wait until something inside is so."""
-        with anyio.move_on_after(PATIENCE_S):
-            while not true():
-                await anyio.sleep(0.005)
-            return
-        raise AssertionError(f"{what} did not come about:\n{await self.transcript()}")
 
-    async def quiet(self) -> None:
+        async def look() -> bool:
+            return true()
+
+        await poll(look, lambda: self._missing(f"{what} did not come about"))
+
+    async def quiet(self, *, but_for_turns: bool = False) -> None:
         """Wait until nothing is owed any more: what people see now is all there will be by itself."""
         engine = self.relay.parts.engine
         calm, head = 0, -1
-        with anyio.move_on_after(PATIENCE_S):
-            while calm < 3:
-                await anyio.sleep(0.004)
-                owed = engine.head != head or any(
-                    True for r in self.relay.reconcilers for _ in r.owes(engine.view)
-                )
-                owed = (
-                    owed
-                    or bool(engine.view.of(Turns).state.running)
-                    or bool(engine.view.of(Outbox).state.where)
-                )
-                owed = owed or bool(await self.chat.undelivered(0, 1))
-                calm, head = (0 if owed else calm + 1), engine.head
-            return
-        raise AssertionError(f"it did not come to rest:\n{await self.transcript()}")
 
-    async def quiet_but_for_turns(self) -> None:
-        """As `quiet`, while a turn goes on."""
-        engine = self.relay.parts.engine
-        calm, head = 0, -1
-        with anyio.fail_after(PATIENCE_S):
-            while calm < 5:
-                await anyio.sleep(0.004)
-                owed = engine.head != head or bool(await self.chat.undelivered(0, 1))
-                calm, head = (0 if owed else calm + 1), engine.head
+        async def look() -> bool:
+            nonlocal calm, head
+            owed = engine.head != head or bool(await self.chat.undelivered(0, 1))
+            owed = owed or bool(engine.view.of(Outbox).state.where)
+            if not but_for_turns:
+                owed = owed or bool(engine.view.of(Turns).state.running)
+                owed = owed or any(True for r in self.relay.reconcilers for _ in r.owes(engine.view))
+            calm, head = (0 if owed else calm + 1), engine.head
+            return calm >= 3
+
+        await poll(look, lambda: self._missing("it did not come to rest"))
 
     async def until_logged(self, verb: str, times: int = 1) -> None:
         """Wait until the ledger has that many records of the verb."""
-        with anyio.move_on_after(PATIENCE_S):
-            while len(await self.log(verb)) < times:
-                await anyio.sleep(0.005)
-            return
-        raise AssertionError(f"{times} × {verb} did not come:\n{await self.transcript()}")
+
+        async def look() -> bool:
+            return len(await self.log(verb)) >= times
+
+        await poll(look, lambda: self._missing(f"{times} × {verb} did not come"))
 
     async def turn_runs(self, scope: str = "web:main") -> str:
         """Wait until a turn runs there; its id."""

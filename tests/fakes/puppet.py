@@ -82,7 +82,8 @@ class Puppet:
 
     async def turn(self, number: int = 1) -> PuppetTurn:
         """Wait for the turn of that number."""
-        with anyio.fail_after(10):
-            while len(self.turns) < number:
-                await anyio.sleep(0.005)
+        for _ in range(2_000):
+            if len(self.turns) >= number:
+                break
+            await anyio.sleep(0.005)
         return self.turns[number - 1]

@@ -20,7 +20,7 @@ async def outcomes(relay: Living) -> list[tuple[str, str]]:
 
 
 @pytest.mark.trunk
-async def test_A8_a_card_shows_the_exact_command_where_for_whom_and_until_when(tmp_path: Path) -> None:
+async def test_a8_a_card_shows_the_exact_command_where_for_whom_and_until_when(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say(f"ask {COMMAND}")
         card = await relay.card()
@@ -48,14 +48,14 @@ async def test_a_click_allows_it_once_and_the_card_says_by_whom(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("emoji", ["✅", "✅\ufe0f"])
-async def test_A9_a_reaction_decides_whatever_the_phone_adds_to_it(tmp_path: Path, emoji: str) -> None:
+async def test_a9_a_reaction_decides_whatever_the_phone_adds_to_it(tmp_path: Path, emoji: str) -> None:
     async with living(tmp_path) as relay:
         await relay.say("ask make")
         await relay.react((await relay.card())["id"], emoji)
         await relay.seen("allowed: make")
 
 
-def test_A9_emoji_are_compared_without_variation_and_skin_tone() -> None:
+def test_a9_emoji_are_compared_without_variation_and_skin_tone() -> None:
     assert plain_emoji("👍🏽") == plain_emoji("👍") == plain_emoji("👍\ufe0f")
     assert plain_emoji("❌\ufe0e") == "❌"
 
@@ -98,7 +98,7 @@ async def test_a_listed_approver_may_and_is_called(tmp_path: Path) -> None:
         await relay.seen("✅ Allowed by Ben")
 
 
-async def test_A11_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
+async def test_a11_two_clicks_at_once_are_one_decision(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("ask make")
         card = await relay.card()
@@ -144,7 +144,7 @@ async def test_a_card_is_withdrawn_with_its_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kill", [True, False])
-async def test_A5_a_card_of_before_a_restart_is_withdrawn_visibly_and_asked_anew(
+async def test_a5_a_card_of_before_a_restart_is_withdrawn_visibly_and_asked_anew(
     tmp_path: Path, kill: bool
 ) -> None:
     async with living(tmp_path) as relay:
@@ -171,7 +171,7 @@ async def test_a_decision_made_while_no_relay_ran_does_not_allow_what_the_next_t
         async with relay.away(kill=True) as chat:
             await chat.choose_as(OWNER, "main", card["id"], card["card"], "allow")
         fresh = (await relay.wait(lambda m: m["card_open"] and m["id"] != card["id"], "a fresh card"))[0]
-        await relay.quiet_but_for_turns()
+        await relay.quiet(but_for_turns=True)
         assert not any("allowed: make" in text for text in await relay.ours())
         await relay.click(fresh, "deny")
         await relay.seen("not allowed (denied): make")
@@ -184,7 +184,7 @@ async def test_a_command_that_a_card_can_t_show_whole_is_refused(tmp_path: Path)
         assert not await relay.log("approval.asked")
 
 
-async def test_F8_a_command_can_t_break_out_of_its_card(tmp_path: Path) -> None:
+async def test_f8_a_command_can_t_break_out_of_its_card(tmp_path: Path) -> None:
     puppet = Puppet()
     forged = "true\n```\n🔐 **a harmless thing**\n```\nls\n```\nin `/tmp` · asked by owner\n````\n@everyone"
     async with living(tmp_path, runtimes=lambda _: {"scripted": puppet}) as relay:

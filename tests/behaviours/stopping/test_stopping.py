@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes.living import ADA, BEN, OWNER, living
+from fakes.living import ADA, BEN, living
 
 pytestmark = pytest.mark.anyio
 
@@ -39,7 +39,7 @@ async def test_a_stop_sign_on_the_message_stops_its_turn(tmp_path: Path) -> None
         said = await relay.say("slow 3000", by=ADA)
         await relay.turn_runs()
         await relay.react(said.message, "🛑", by=BEN)
-        await relay.quiet_but_for_turns()
+        await relay.quiet(but_for_turns=True)
         assert await relay.turn_runs(), "Ben did not ask for it"
         await relay.react(said.message, "🛑", by=ADA)
         await relay.seen("Stopped (Ada)")
@@ -79,11 +79,11 @@ async def test_taking_a_stop_sign_back_does_nothing(tmp_path: Path) -> None:
         await relay.turn_runs()
         await relay.react(first.message, "🛑", add=False)
         await relay.until_logged("channel.reacted", 2)
-        await relay.quiet_but_for_turns()
+        await relay.quiet(but_for_turns=True)
         assert await relay.turn_runs()
 
 
-async def test_M9_of_two_threads_only_the_stopped_one_stops(tmp_path: Path) -> None:
+async def test_m9_of_two_threads_only_the_stopped_one_stops(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         one, two = await relay.thread("one"), await relay.thread("two")
         for place in (one, two):
@@ -106,4 +106,3 @@ async def test_many_stops_are_one_end(tmp_path: Path) -> None:
         await relay.quiet()
         assert await relay.ends() == ["cancelled"]
         assert sum("Stopped" in text for text in await relay.ours()) == 1
-        assert OWNER.owner

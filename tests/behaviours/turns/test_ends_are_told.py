@@ -22,7 +22,7 @@ async def test_a_failure_is_told_with_what_to_do_and_the_asker_is_called(tmp_pat
         assert told["ping"] == ["web:owner"]
 
 
-async def test_D7_a_failure_notice_never_takes_the_answer_s_place(tmp_path: Path) -> None:
+async def test_d7_a_failure_notice_never_takes_the_answer_s_place(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("say half an answer\nfail the rest")
         await relay.seen("half an answer")
@@ -75,7 +75,7 @@ async def test_what_a_stopped_turn_had_said_is_kept(tmp_path: Path) -> None:
         await relay.seen("the first half")
 
 
-async def test_P8_a_silent_turn_is_ended_at_its_limit_and_the_thread_is_usable(tmp_path: Path) -> None:
+async def test_p8_a_silent_turn_is_ended_at_its_limit_and_the_thread_is_usable(tmp_path: Path) -> None:
     async with living(tmp_path, limits={"turn_silence": 3_000}) as relay:
         await relay.say("slow 3000")
         await relay.seen("I ended this turn: the agent said nothing for 3 s.")
@@ -84,7 +84,7 @@ async def test_P8_a_silent_turn_is_ended_at_its_limit_and_the_thread_is_usable(t
         await relay.seen("fine")
 
 
-async def test_P8_an_agent_that_does_not_end_when_asked_is_left(tmp_path: Path) -> None:
+async def test_p8_an_agent_that_does_not_end_when_asked_is_left(tmp_path: Path) -> None:
     puppet = Puppet(obeys=False)
     async with living(
         tmp_path, limits={"turn_silence": 2_000}, runtimes=lambda _: {"scripted": puppet}, speed=60
@@ -116,7 +116,7 @@ async def test_waiting_for_a_person_is_not_the_agent_s_silence(tmp_path: Path) -
         assert await relay.ends() == ["completed"]
 
 
-async def test_L2_a_silent_turn_posts_nothing_but_a_sign_on_the_message(tmp_path: Path) -> None:
+async def test_l2_a_silent_turn_posts_nothing_but_a_sign_on_the_message(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         said = await relay.say("silent")
         await relay.reacted(said.message, "👌")
@@ -129,7 +129,7 @@ async def test_L2_a_silent_turn_posts_nothing_but_a_sign_on_the_message(tmp_path
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\n \t\n", "\u2028"])
-async def test_F15_an_empty_reply_makes_no_empty_post(tmp_path: Path, text: str) -> None:
+async def test_f15_an_empty_reply_makes_no_empty_post(tmp_path: Path, text: str) -> None:
     puppet = Puppet()
     async with living(tmp_path, runtimes=lambda _: {"scripted": puppet}) as relay:
         said = await relay.say("do it")
@@ -140,7 +140,7 @@ async def test_F15_an_empty_reply_makes_no_empty_post(tmp_path: Path, text: str)
         assert not await relay.log("post.dead")
 
 
-async def test_F11_an_answer_stands_last_and_whole_behind_many_tools(tmp_path: Path) -> None:
+async def test_f11_an_answer_stands_last_and_whole_behind_many_tools(tmp_path: Path) -> None:
     puppet = Puppet()
     async with living(tmp_path, runtimes=lambda _: {"scripted": puppet}) as relay:
         await relay.say("do it")

@@ -74,7 +74,7 @@ async def test_two_scopes_run_at_the_same_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.trunk
-async def test_M3_five_messages_at_once_never_run_two_turns_in_one_scope(tmp_path: Path) -> None:
+async def test_m3_five_messages_at_once_never_run_two_turns_in_one_scope(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         async with anyio.create_task_group() as tasks:
             for number in range(5):
@@ -100,14 +100,14 @@ async def slow_then(relay: Living, *more: str) -> list[str]:
     return await relay.ours()
 
 
-async def test_M2_a_message_sent_while_a_turn_runs_steers_it(tmp_path: Path) -> None:
+async def test_m2_a_message_sent_while_a_turn_runs_steers_it(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         assert await slow_then(relay, "say second") == ["first\nsecond"]
         assert len(await relay.log("turn.started")) == 1
         assert len(await relay.log("turn.steered")) == 1
 
 
-async def test_M2_where_queue_was_chosen_it_waits_for_the_next_turn(tmp_path: Path) -> None:
+async def test_m2_where_queue_was_chosen_it_waits_for_the_next_turn(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("!busy queue")
         told = await relay.seen("waits for the next one")
@@ -115,7 +115,7 @@ async def test_M2_where_queue_was_chosen_it_waits_for_the_next_turn(tmp_path: Pa
         assert (await slow_then(relay, "say second"))[1:] == ["first", "second"]
 
 
-async def test_M2_where_interrupt_was_chosen_it_ends_the_turn_and_runs_next(tmp_path: Path) -> None:
+async def test_m2_where_interrupt_was_chosen_it_ends_the_turn_and_runs_next(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("!busy interrupt")
         await relay.seen("stops it and runs next")
@@ -198,7 +198,7 @@ async def test_a_full_queue_is_told_and_drops_what_came_last_only(tmp_path: Path
         assert (await relay.ours())[1:] == ["a\nb"]
 
 
-async def test_L14_a_message_behind_a_stop_runs_next(tmp_path: Path) -> None:
+async def test_l14_a_message_behind_a_stop_runs_next(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("slow 3000")
         await relay.turn_runs()
