@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import anyio.to_thread
@@ -51,8 +52,12 @@ def _plain(fields: Any) -> dict[str, Any]:
 class ConfigTaker:
     """Looks at the file every two seconds (a stat), and takes a changed one up without a restart."""
 
-    def __init__(self, parts: Parts, watch: ConfigWatch, zone: str) -> None:
+    def __init__(
+        self, parts: Parts, watch: ConfigWatch, zone: str, *, on_taken: Callable[[Access], None]
+    ) -> None:
+        """`on_taken` is told of each good copy before it is recorded; a `ConfigError` from it refuses the copy."""
         self._parts = parts
+        self._on_taken = on_taken
         self._watch = watch
         self._zone = zone
         self._count = 0
@@ -67,6 +72,11 @@ class ConfigTaker:
             if isinstance(found, ConfigError):
                 self.trouble = f"access.json has a mistake, the last good copy stays in force: {found}"
                 log.error("%s", self.trouble)
+                continue
+            try:
+                self._on_taken(found.access)
+            except ConfigError as error:
+                self.trouble = str(error)
                 continue
             self.trouble = "; ".join(found.said)
             self._count += 1

@@ -80,13 +80,14 @@ class LocalChat:
 
         Raises `ConfigError` for a name that can't be a room's, `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`.
         """
-        for room in rooms:
-            if not _ROOM_ID.match(room.id):
-                raise ConfigError(
-                    f"the page's room {room.id[:80]!r} has a name that can't be one.",
-                    "Use up to 64 characters without spaces, slashes or colons, such as web:main.",
-                )
+        _check_rooms(rooms)
         return cls(await ChatFile.open(path), rooms, clock)
+
+    def take_up(self, rooms: Sequence[ChatRoom]) -> None:
+        """Other rooms from here on: access.json changed. Open pages load anew. Raises `ConfigError`, changing nothing."""
+        _check_rooms(rooms)
+        self._rooms = {room.id: room for room in rooms}
+        self.announcements.announce("reload")
 
     async def close(self) -> None:
         self.announcements.close()
@@ -411,6 +412,15 @@ class LocalChat:
         """The relay has everything up to that number."""
         async with self._file.writing() as write:
             await write.execute("DELETE FROM undelivered WHERE number <= ?", (through,))
+
+
+def _check_rooms(rooms: Sequence[ChatRoom]) -> None:
+    for room in rooms:
+        if not _ROOM_ID.match(room.id):
+            raise ConfigError(
+                f"the page's room {room.id[:80]!r} has a name that can't be one.",
+                "Use up to 64 characters without spaces, slashes or colons, such as web:main.",
+            )
 
 
 async def _keep_event(write: aiosqlite.Connection, kind: str, body: dict[str, Any]) -> int:
