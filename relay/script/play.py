@@ -1,0 +1,61 @@
+"""`relay up --script FILE`: reads the script, builds its stage, plays it, and says how it went."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from pathlib import Path
+
+import anyio
+
+from relay.clock import SystemClock
+from relay.errors import Exit, UsageError
+from relay.script import stage as staging
+from relay.script.language import LARGEST, read
+from relay.script.player import Player
+from relay.script.steps import Script
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The exit code: 0 only if every expectation held. Raises `RelayError` when it can't be played."""
+    path: Path = arguments.script
+    if arguments.port is not None:
+        raise UsageError("a script is played without a page.", "Leave --port out.")
+    script = load(path)
+    clock = SystemClock()
+    env = dict(os.environ)
+    stage = staging.build(script, path, state=arguments.state, config=arguments.config, clock=clock, env=env)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    player = Player(script, stage, clock, _show)
+    try:
+        held = anyio.run(player.play)
+    except BaseException:
+        _show(f"Its ledger, files and log lie in {stage.folder}")
+        raise
+    if held and stage.passing:
+        stage.take_away()
+    else:
+        _show(f"Its ledger, files and log lie in {stage.folder}")
+    _show(f"{player.passed} passed, {player.failed} failed")
+    return Exit.FINE if held else Exit.FAILED
+
+
+def load(path: Path) -> Script:
+    """The script in that file. Raises `UsageError` for a file that can't be read, `ScriptMistakes`."""
+    try:
+        with path.open("rb") as file:
+            source = file.read(4 * LARGEST + 1).decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(
+            f"the script {path} can't be read ({error.strerror}).", "One to try: examples/tour/tour.script"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"the script {path} is not UTF-8 text.", "Save it as UTF-8.") from error
+    return read(source, path.name)
+
+
+def _show(line: str) -> None:
+    print(line, flush=True)
