@@ -212,7 +212,10 @@ class WatchRunner:
         if armed is not None:
             reason = "max fires" if ended.reason == "max-fires" else ended.reason
             try:
-                await self._admit(self._off(armed, reason, ended.detail))
+                detail = (
+                    ended.detail.rstrip(".") if reason == "failed" else ""
+                )  # the others say it themselves
+                await self._admit(self._off(armed, reason, detail))
             except StoreUnavailable as error:
                 raise RelayError(
                     f"«{armed.spec.name}» ended, which could not be recorded: {error}"
