@@ -112,7 +112,9 @@ class Turns(Concept[TurnsState]):
     def prompted(self, i: Interaction, p: TurnPrompted) -> None:
         lane = self.state.lanes.setdefault(i.scope, Lane())
         sources = list(p.sources) or [p.source]
-        lane.waiting.append(Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at))
+        waiting = Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at)
+        # Work that was cut off began before everything that waits, so it goes on first.
+        lane.waiting.insert(0 if p.continues else len(lane.waiting), waiting)
         if lane.running is None:
             self.state.startable.setdefault(i.scope, i.seq)
 
