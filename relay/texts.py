@@ -74,6 +74,12 @@ TURN_INTERRUPTED = (
 )
 
 
+SESSION_LOST = (
+    "↻ The agent no longer knows what was said here before, so it starts afresh. "
+    "Say again what it needs to know."
+)
+
+
 def silence_limit(ms: int) -> str:
     return f"the agent said nothing for {span(ms)}"
 

@@ -9,7 +9,7 @@ from relay.behaviours.config.concept import Configured
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import PostRequested, ReactionRequested, notice
 from relay.behaviours.turns.concept import Turns
-from relay.behaviours.turns.verbs import Origin, TurnEnded, TurnPrompted, TurnWithdrawn
+from relay.behaviours.turns.verbs import Origin, SessionLost, TurnEnded, TurnPrompted, TurnWithdrawn
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
@@ -40,6 +40,8 @@ def withdraw_when_full(i: Interaction, p: TurnPrompted, view: View) -> Iterable[
     loaded = view.of(Configured).loaded
     waiting = view.of(Turns).lane(i.scope).waiting
     if loaded is None or p.origin.kind != "message" or len(waiting) <= loaded.queue:
+        return
+    if p.continues is not None:  # it was taken before a restart, and stays taken
         return
     if not any(w.prompt == i.id for w in waiting):
         return
@@ -110,6 +112,11 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
         scope=i.scope,
         caused_by=[i.id],
     )
+
+
+@rule(SessionLost)
+def tell_session_lost(i: Interaction, p: SessionLost, view: View) -> Iterable[Draft]:
+    yield notice(i, texts.SESSION_LOST, label="tell-session-lost")
 
 
 def _silent(i: Interaction, p: TurnEnded) -> Iterable[Draft]:
