@@ -294,11 +294,13 @@ class Living:
 
     async def turn_runs(self, scope: str = "web:main") -> str:
         """Wait until a turn runs there; its id."""
-        turns = self.relay.parts.engine.view.of(Turns)
-        await self.until(lambda: turns.lane(scope).running is not None, "a running turn")
-        running = turns.lane(scope).running
-        assert running is not None
-        return running.turn
+        await self.until(lambda: self.running(scope) is not None, "a running turn")
+        return self.running(scope) or ""
+
+    def running(self, scope: str = "web:main") -> str | None:
+        """The turn that runs there now."""
+        running = self.relay.parts.engine.view.of(Turns).lane(scope).running
+        return running.turn if running else None
 
     async def watching(self, name: str, scope: str = "web:main") -> None:
         """Wait until the watch's source is looked at in this boot."""

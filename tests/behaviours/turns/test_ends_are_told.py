@@ -164,7 +164,7 @@ async def test_a_notice_of_the_agent_is_posted_at_once_and_calls_nobody(tmp_path
 
 
 async def run_length(relay: Living) -> int:
-    return len([i for i in await relay.log("turn.ended")])
+    return len(await relay.log("turn.ended"))
 
 
 async def test_an_agent_that_can_t_be_opened_is_told_and_the_message_is_not_tried_for_ever(
