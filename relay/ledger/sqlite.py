@@ -54,11 +54,11 @@ class SqliteStore:
         try:
             async with store._asking() as ask:
                 version = await version_of(path, ask)
+                await store.look()  # that it is a ledger must be known before anything is changed
                 store._write = await aiosqlite.connect(path, isolation_level=None)
                 await migrate(store._write, version)
                 for pragma in PRAGMAS:
                     await store._write.execute_fetchall(pragma)
-            await store.look()
         except BaseException:
             await store.close()
             raise

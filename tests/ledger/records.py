@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 import anyio
+import anyio.lowlevel
 
 from relay.ledger.interaction import Draft, Interaction, Payload, prepare
 from relay.ledger.store import Group
@@ -83,7 +84,7 @@ class HandClock:
 
     async def sleep(self, seconds: float) -> None:
         until = self._passed + seconds
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         while self._passed < until - 1e-9:
             await self._moved.wait()
 
@@ -98,4 +99,4 @@ class HandClock:
 async def settle() -> None:
     """Let every task run until it waits for something that is not ready."""
     for _ in range(60):
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()

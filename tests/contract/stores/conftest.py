@@ -1,4 +1,4 @@
-"""The stores that the contract is held against. Another one joins by a name in `STORES` and a branch in `open_store`."""
+"""The stores that the contract is held against. Another joins by a name in `STORES` and a branch in `open_store`."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
