@@ -22,6 +22,7 @@ import shlex
 from dataclasses import dataclass
 
 from relay.perception.framing import Part, unframe
+from relay.texts import fenced
 
 WORDS = frozenset(
     ["say", "stream", "slow", "tool", "ask", "watch", "unwatch", "watches", "share", "silent", "fail", "die"]
@@ -72,11 +73,8 @@ def _steps(part: Part) -> list[Step]:
 def _plain_answer(part: Part) -> str:
     facts = dict(part.facts)
     if part.kind == "fire":
-        body = (
-            f":\n```diff\n{part.text}\n```"
-            if part.text.startswith(("---", "@@", "+", "-"))
-            else f": {part.text}"
-        )
+        is_diff = part.text.startswith(("---", "@@", "+", "-"))
+        body = f":\n{fenced(part.text, 'diff')}" if is_diff else f": {part.text}"
         return f"«{part.who}» {facts.get('why', 'fired')}{body}"
     if len(part.text) > ECHO:
         return f"You said {len(part.text)} characters, beginning with: {part.text[:200]}"
