@@ -60,7 +60,9 @@ def running(state: Path) -> Iterator[subprocess.Popen[str]]:
     process.communicate(timeout=PATIENCE_S)
 
 
-def test_a_second_relay_on_a_folder_is_refused_and_a_kill_lets_it_go(state: Path, running: subprocess.Popen[str]):
+def test_a_second_relay_on_a_folder_is_refused_and_a_kill_lets_it_go(
+    state: Path, running: subprocess.Popen[str]
+):
     code, said = refused(state)
     assert code == Exit.LOCKED == 4
     assert f"pid {running.pid}" in said
@@ -95,9 +97,8 @@ def test_a_damaged_ledger_ends_the_start_with_a_sentence(state: Path):
 
 
 def test_the_lock_is_let_go_at_the_end(state: Path):
-    with StateLock(state / "lock"):
-        with pytest.raises(StateLocked, match=f"pid {os.getpid()}"):
-            StateLock(state / "lock").take()
+    with StateLock(state / "lock"), pytest.raises(StateLocked, match=f"pid {os.getpid()}"):
+        StateLock(state / "lock").take()
     with StateLock(state / "lock"):
         pass
 
