@@ -37,6 +37,8 @@ class Waiting:
     tries: int
     role: str
     at: int
+    files: list[SharedFile] = field(default_factory=list[SharedFile])
+    """For a continuation: what the agent had handed over before it was cut off."""
 
 
 @dataclass(slots=True)
@@ -71,6 +73,7 @@ class Last:
     sources: list[str]
     origins: list[Origin]
     status: str
+    files: list[SharedFile] = field(default_factory=list[SharedFile])
 
 
 @dataclass(slots=True)
@@ -113,6 +116,8 @@ class Turns(Concept[TurnsState]):
         lane = self.state.lanes.setdefault(i.scope, Lane())
         sources = list(p.sources) or [p.source]
         waiting = Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at)
+        if lane.last is not None and lane.last.turn == p.continues:
+            waiting.files = lane.last.files
         # Work that was cut off began before everything that waits, so it goes on first.
         lane.waiting.insert(0 if p.continues else len(lane.waiting), waiting)
         if lane.running is None:
@@ -136,6 +141,7 @@ class Turns(Concept[TurnsState]):
             origins=[w.origin for w in taken],
             steers=p.steers,
             tries=max((w.tries for w in taken), default=0),
+            files=[file for w in taken for file in w.files],
         )
         self.state.startable.pop(i.scope, None)
         self.state.running[i.scope] = i.id
@@ -189,7 +195,8 @@ class Turns(Concept[TurnsState]):
         self.state.orphans.pop(p.turn, None)
         if lane.running is None or lane.running.turn != p.turn:
             return
-        lane.last = Last(p.turn, p.room, list(p.sources), list(p.origins), p.status)
+        files = lane.running.files
+        lane.last = Last(p.turn, p.room, list(p.sources), list(p.origins), p.status, files)
         lane.running = None
         self.state.running.pop(i.scope, None)
         if lane.waiting:

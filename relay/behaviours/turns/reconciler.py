@@ -16,7 +16,7 @@ import anyio
 
 from relay.agents.runtime import AgentGone, Session, SessionSpec
 from relay.behaviours.turns.concept import Lane, Running, Turns, Waiting
-from relay.behaviours.turns.reconciler_course import Course, ended
+from relay.behaviours.turns.reconciler_course import Course, ended, insist
 from relay.behaviours.turns.reconciler_prompt import Prompts
 from relay.behaviours.turns.verbs import SessionLost, SessionOpened, TurnStarted
 from relay.errors import AgentError, RelayError
@@ -181,7 +181,7 @@ class TurnDriver:
     ) -> None:
         """The agent can't be opened: the prompts are taken by a turn that failed, and that is told."""
         running = await self._start(scope, taken, room, agent, None, "", "", held)
-        await held.admit(ended(scope, running, "failed", why))
+        await insist(held, ended(scope, running, "failed", why))
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns import verbs
 from relay.behaviours.turns.concept import Running, Turns, Waiting
 from relay.behaviours.turns.reconciler_prompt import Prompts
-from relay.errors import RelayError, SurfaceError
+from relay.errors import RelayError, StoreUnavailable, SurfaceError
 from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held
 from relay.parts import Parts
@@ -42,6 +42,8 @@ PART_OF_REPLY = 10_000
 """UTF-16 units of one `turn.replied`: well within a payload, whatever the characters."""
 CANCEL_LIMIT_S = 15.0
 CALL_LIMIT_S = 30.0
+MOST_IN_A_TURN = 60
+"""Prompts that one turn takes, steered ones included, so that its record stays a payload; the next turn takes more."""
 SHOW_EVERY_S = 0.2
 MOST_SHOWN = 20_000
 """Characters of the reply that the live view shows: its end."""
@@ -83,13 +85,22 @@ class Course:
         try:
             with anyio.fail_after(CALL_LIMIT_S):
                 turn = await self.session.start(self.turn_id, prompt)
-        except (RelayError, TimeoutError) as error:
-            self.session_broken = True
-            self._end = TurnEnded("failed", str(error) or "it did not start in time")
-        else:
             await self._follow(turn)
+        except TimeoutError:
+            self._broke("it did not start in time")
+        except RelayError as error:
+            self._broke(str(error))
+        except (
+            Exception
+        ) as error:  # a defect of an adapter, or ours: without an end the thread would wait for ever
+            log.exception("the turn %s broke", self.turn_id[:10])
+            self._broke(_why(error))
         await self._record_end()
         await self._show(None)
+
+    def _broke(self, why: str) -> None:
+        self.session_broken = True
+        self._end = self._end or TurnEnded("failed", why)
 
     async def _follow(self, turn: Turn) -> None:
         async with anyio.create_task_group() as tasks:
@@ -104,12 +115,10 @@ class Course:
                         break
                     await self._take(event, turn)
             except RelayError as error:
-                self.session_broken = True
-                self._end = TurnEnded("failed", str(error))
+                self._broke(str(error))
             tasks.cancel_scope.cancel()
         if self._end is None:
-            self.session_broken = True
-            self._end = TurnEnded("failed", "it ended without a word")
+            self._broke("it ended without a word")
 
     # -- what the agent does ----------------------------------------------------------------------------------------
 
@@ -203,7 +212,10 @@ class Course:
         mode = view.of(Settings).busy(self.scope, room.busy if room else "queue")
         if mode != "steer" or not self.session.capabilities.steer:
             return
-        for waiting in list(view.of(Turns).lane(self.scope).waiting):
+        lane = view.of(Turns).lane(self.scope)
+        for waiting in list(lane.waiting):
+            if lane.running is None or len(lane.running.prompts) >= MOST_IN_A_TURN:
+                return
             if waiting.origin.kind != "message" or waiting.continues or waiting.prompt in self._unsteerable:
                 continue
             if waiting.role != self._role:
@@ -296,7 +308,8 @@ class Course:
             for index, piece in enumerate(pieces)
         ]
         # Replies and end are one transaction: a turn that is not ended has not replied, so going on repeats nothing.
-        await self.held.admit(
+        await insist(
+            self.held,
             *drafts,
             ended(self.scope, running, status, reason, replies=len(pieces), usage=dict(self._end.usage)),
         )
@@ -343,6 +356,31 @@ class Course:
                 await surface.show(placed.place, view)
         except SurfaceError as error:
             log.debug("the live view could not be shown: %s", error)
+
+
+async def insist(held: Held, *drafts: Draft) -> None:
+    """Record, however long the store refuses: a turn whose end is not recorded would hold its scope until a restart."""
+    wait = 1.0
+    while True:
+        try:
+            await held.admit(*drafts)
+        except StoreUnavailable as error:
+            log.warning("the end of a turn waits: %s", error)
+            await held.clock.sleep(wait)
+            wait = min(wait * 2, 30.0)
+        else:
+            return
+
+
+def _why(error: BaseException) -> str:
+    """What broke, as far as it can be told in a line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return (
+        str(error)
+        if isinstance(error, RelayError)
+        else f"{type(error).__name__} inside the relay; its log has more"
+    )
 
 
 def ended(
