@@ -234,6 +234,12 @@ def share_failed(path: str, why: str) -> str:
     return f"{inline(path)} can't be shared: {why}"
 
 
+def share_many(most: int) -> str:
+    return (
+        f"{plural(most, 'file')} are shared by this turn already, which is the most; put more into an archive"
+    )
+
+
 # -- status ---------------------------------------------------------------------------------------------------------
 
 

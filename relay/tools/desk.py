@@ -23,6 +23,7 @@ from relay.behaviours.turns.verbs import FileShared
 from relay.behaviours.watches.concept import Watches
 from relay.behaviours.watches.verbs import WatchArmed, WatchDisarmed, WatchRefused, WatchRequested
 from relay.ledger.blobs import Blobs
+from relay.ledger.canonical import clean_text
 from relay.ledger.engine import Engine
 from relay.ledger.interaction import Draft
 from watch_supervisor.places import resolve
@@ -30,6 +31,8 @@ from watch_supervisor.spec import SpecError, describe, from_fields
 
 DECIDE_LIMIT_S = 30.0
 LARGEST_SHARED = 8 * 1024 * 1024
+MOST_SHARED = 40
+"""Files of one turn."""
 
 
 class Desk:
@@ -56,7 +59,7 @@ class Desk:
                 lines = self._engine.view.of(Watches).told(self._scope, self._engine.clock.now_ms())
                 return ToolResult("\n".join(lines) or texts.NO_WATCHES)
             case "share":
-                return await self._share(str(arguments.get("path", "")), call_id, running)
+                return await self._share(clean_text(str(arguments.get("path", ""))), call_id, running)
             case _:
                 return ToolResult(texts.tool_unknown(name), failed=True)
 
@@ -110,6 +113,8 @@ class Desk:
         return ToolResult(texts.watch_off(name, "asked", ""))
 
     async def _share(self, path: str, call_id: str, running: Running) -> ToolResult:
+        if len(running.files) >= MOST_SHARED:
+            return ToolResult(texts.share_many(MOST_SHARED), failed=True)
         try:
             name, data = await anyio.to_thread.run_sync(_read_shared, self._workspace, path)
         except _NotShared as error:
@@ -134,10 +139,11 @@ def _read_shared(workspace: Path, path: str) -> tuple[str, bytes]:
         handle = os.open(where.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise _NotShared(texts.share_failed(path, error.strerror or "it can't be opened")) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _NotShared(texts.share_failed(path, "it is not a file"))
     with open(handle, "rb") as file:
         facts = os.fstat(handle)
-        if not stat.S_ISREG(facts.st_mode):
-            raise _NotShared(texts.share_failed(path, "it is not a file"))
         # Between the look and the open a folder on the way could have become a link: what was opened must be it.
         again = resolve(workspace, path)
         there = os.stat(again.path) if again.inside and not again.protected else None
