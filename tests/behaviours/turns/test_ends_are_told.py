@@ -1,13 +1,17 @@
 """However a turn ends: people are told in its thread, with what they can do; and nobody is left waiting."""
 
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 from fakes.living import Living, living
-from fakes.puppet import Puppet
+from fakes.puppet import Puppet, PuppetTurn
 
-from relay.agents.runtime import Notice, TextDelta, ToolUpdate, TurnEnded
+from relay.agents.runtime import Notice, TextDelta, ToolUpdate, TurnEnded, TurnEvent
 from relay.agents.runtime import TurnStatus as Status
+from relay.errors import StoreUnavailable
+from relay.ledger.memory import MemoryStore
+from relay.ledger.store import Group, Outcome
 
 pytestmark = pytest.mark.anyio
 
@@ -161,6 +165,73 @@ async def test_a_notice_of_the_agent_is_posted_at_once_and_calls_nobody(tmp_path
         (await puppet.turn()).play(Notice("compacting the conversation"))
         assert (await relay.seen("compacting"))["ping"] == []
         assert await relay.turn_runs()
+
+
+class Broken(PuppetTurn):
+    """Has a defect in the middle of a turn."""
+
+    async def events(self) -> AsyncIterator[TurnEvent]:
+        yield TextDelta("so far")
+        raise KeyError("a defect")
+
+
+class Breaking(Puppet):
+    """The first turn of it is broken."""
+
+    async def start(self, turn_id: str, prompt: str) -> PuppetTurn:
+        turn = await super().start(turn_id, prompt)
+        return turn if len(self.turns) > 1 else Broken(prompt, self.obeys, self.steered_as)
+
+
+async def test_a_defect_in_an_agent_s_adapter_ends_the_turn_and_the_thread_goes_on(tmp_path: Path) -> None:
+    puppet = Breaking()
+    async with living(tmp_path, runtimes=lambda _: {"scripted": puppet}) as relay:
+        await relay.say("do it")
+        await relay.seen("The agent failed: KeyError inside the relay; its log has more.")
+        await relay.seen("so far")
+        await relay.say("and now")
+        (await puppet.turn(2)).play(TextDelta("better"), TurnEnded("completed"))
+        await relay.seen("better")
+
+
+class FullDisk(MemoryStore):
+    """Refuses as many writes as it is told to."""
+
+    refuses = 0
+
+    async def append(self, groups: Sequence[Group]) -> list[Outcome]:
+        if self.refuses > 0:
+            self.refuses -= 1
+            raise StoreUnavailable("the disk is full.", "Free some space.")
+        return await super().append(groups)
+
+
+async def test_a_turn_that_ends_while_the_ledger_can_t_be_written_is_told_when_it_can(tmp_path: Path) -> None:
+    puppet, store = Puppet(), FullDisk()
+    async with living(tmp_path, store=store, runtimes=lambda _: {"scripted": puppet}) as relay:
+        await relay.say("do it")
+        turn = await puppet.turn()
+        await relay.quiet(but_for_turns=True)
+        store.refuses = 4
+        turn.play(ToolUpdate("c1", "make", "running"), TextDelta("the answer"), TurnEnded("completed"))
+        await relay.say("say more")
+        await relay.seen("the disk is full", times=1)
+        assert (await relay.ends())[0] == "failed"
+        (await puppet.turn(2)).play(TextDelta("on we go"), TurnEnded("completed"))
+        await relay.seen("on we go")
+
+
+async def test_more_messages_than_a_turn_s_record_holds_wait_for_the_next(tmp_path: Path) -> None:
+    async with living(tmp_path, limits={"queue": 1_000}) as relay:
+        await relay.say("say 0.\nslow 40")
+        await relay.turn_runs()
+        for number in range(1, 150):
+            await relay.say(f"say {number}.")
+        await relay.seen("149.")
+        await relay.quiet()
+        said = "\n".join(await relay.ours())
+        assert [said.count(f"\n{n}.") for n in range(1, 150)] == [1] * 149
+        assert set(await relay.ends()) == {"completed"}
 
 
 async def run_length(relay: Living) -> int:
