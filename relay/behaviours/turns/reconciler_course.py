@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from dataclasses import dataclass, field
+from typing import cast
 
 import anyio
 
@@ -372,10 +373,10 @@ async def insist(held: Held, *drafts: Draft) -> None:
             return
 
 
-def _why(error: BaseException) -> str:
+def _why(error: Exception) -> str:
     """What broke, as far as it can be told in a line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    if isinstance(error, ExceptionGroup):
+        return _why(cast("ExceptionGroup[Exception]", error).exceptions[0])
     return (
         str(error)
         if isinstance(error, RelayError)

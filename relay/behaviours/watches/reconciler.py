@@ -211,15 +211,9 @@ class WatchRunner:
             event.set()
         if armed is not None:
             reason = "max fires" if ended.reason == "max-fires" else ended.reason
-            try:
-                detail = (
-                    ended.detail.rstrip(".") if reason == "failed" else ""
-                )  # the others say it themselves
-                await self._admit(self._off(armed, reason, detail))
-            except StoreUnavailable as error:
-                raise RelayError(
-                    f"«{armed.spec.name}» ended, which could not be recorded: {error}"
-                ) from error
+            # The other reasons say it themselves. Should the store refuse, the supervisor tells it again.
+            detail = ended.detail.rstrip(".") if reason == "failed" else ""
+            await self._admit(self._off(armed, reason, detail))
 
     def _draft(
         self, payload: WatchStarted | WatchFired | WatchAdvanced, armed: Armed, *key: str | int
