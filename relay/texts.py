@@ -152,7 +152,7 @@ BUSY_USAGE = "Type `!busy steer`, `!busy queue` or `!busy interrupt`."
 def watch_armed(name: str, what: str, by: str, replaced: bool) -> str:
     again = " (the earlier one of that name is off)" if replaced else ""
     return (
-        f"👁️ Watching «{inline(name)}»: {inline(what, 200)}{again}. Off again with `!unwatch {inline(name)}`."
+        f"👁️ Watching «{inline(name)}»: {inline(what, 200)}{again} (off again: `!unwatch {inline(name)}`)"
     )
 
 

@@ -67,7 +67,7 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     ),
     "focus.added": lambda b: f"follows {_text(b, 'thing')}",
     "focus.removed": lambda b: f"no longer follows {_text(b, 'thing')}",
-    "post.requested": lambda b: f"owes a {_text(b, 'kind')}: {_text(b, 'text')}",
+    "post.requested": lambda b: f"owes the {_text(b, 'kind')}: {_text(b, 'text')}",
     "post.sending": lambda b: "is being posted",
     "post.sent": lambda b: f"stands as {_text(b, 'message')}",
     "post.delayed": lambda b: f"put off: {_text(b, 'why')}",
