@@ -35,6 +35,8 @@ MOST_STREAMS = 16
 MOST_DRAINED = 8_000_000
 """An over-long body is read to its end up to here, since many clients read no answer before they have sent all."""
 BODY_PATIENCE = 20.0
+LOOK_AGAIN = 2.0
+"""Seconds after which the facts are looked at even if nothing moved."""
 
 
 class Refused(Exception):
@@ -112,12 +114,14 @@ class Api:
         }
 
     async def push_facts(self) -> None:
-        """Tell the open pages when the facts moved, at most four times a second. Runs until cancelled."""
-        revision = 0
+        """Tell the open pages when the facts changed, at most four times a second. Runs until cancelled."""
+        revision, told = 0, dict[str, Any]()
         while True:
-            revision = await self._facts.moved(revision)
-            if len(self._chat.announcements):
-                self._chat.announcements.renew("facts", "facts", **self.facts())
+            with anyio.move_on_after(LOOK_AGAIN):  # trouble comes and goes without moving the ledger
+                revision = await self._facts.moved(revision)
+            if len(self._chat.announcements) and (facts := self.facts()) != told:
+                self._chat.announcements.renew("facts", "facts", **facts)
+                told = facts
             await self._clock.sleep(0.25)
 
     # -- asking -------------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class LocalChat:
         return cls(await ChatFile.open(path), rooms, clock)
 
     def take_up(self, rooms: Sequence[ChatRoom]) -> None:
-        """Other rooms from here on: access.json changed. Open pages load anew. Raises `ConfigError`, changing nothing."""
+        """Other rooms from here on: access.json changed. Open pages load anew. Raises `ConfigError`."""
         _check_rooms(rooms)
         self._rooms = {room.id: room for room in rooms}
         self.announcements.announce("reload")

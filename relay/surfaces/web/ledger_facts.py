@@ -1,4 +1,4 @@
-"""What the page shows besides the chat, read from the folds."""
+"""What the page shows besides the chat, read from the folds. Secrets are masked, as on every other way out."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class LedgerFacts:
         self._parts = parts
 
     def watches(self) -> Sequence[WatchFact]:
-        state = self._parts.engine.view.of(Watches).state
+        state, mask = self._parts.engine.view.of(Watches).state, self._parts.mask
         return [
             WatchFact(
                 scope=armed.scope,
-                name=armed.spec.name,
-                what=describe(armed.spec),
+                name=mask(armed.spec.name),
+                what=mask(describe(armed.spec)),
                 state="starting" if armed.armed in state.unstarted else "watching",
                 fires=armed.fires,
                 due=armed.spec.due,
-                last=armed.last,
+                last=mask(armed.last),
             )
             for armed in state.armed.values()
         ]
@@ -40,12 +40,12 @@ class LedgerFacts:
         for scope in turns.state.running:
             lane = turns.lane(scope)
             if lane.running is not None:
-                doing = lane.running.tool or "working"
+                doing = self._parts.mask(lane.running.tool or "working")
                 facts.append(TurnFact(scope, "running", doing, lane.running.started_at, len(lane.waiting)))
         return facts
 
     def trouble(self) -> Sequence[str]:
-        return [f"{name}: {why}" for name, why in self._parts.trouble().items()]
+        return [self._parts.mask(f"{name}: {why}") for name, why in self._parts.trouble().items()]
 
     async def why(self, id: str) -> Sequence[WhyLine]:
         links = await chain_of(self._parts.engine.store, id, self._parts.surfaces.by_name)
@@ -55,7 +55,7 @@ class LedgerFacts:
                 verb=link.interaction.verb,
                 at=link.interaction.at,
                 actor=link.interaction.actor,
-                text=tell(link.interaction),
+                text=self._parts.mask(tell(link.interaction)),
                 depth=link.depth,
             )
             for link in links

@@ -18,7 +18,9 @@ export class Composer {
     });
     this.text.addEventListener("keydown", (event) => this.key(event));
     byId("send").addEventListener("click", () => this.send());
+    for (const button of document.querySelectorAll(".try")) button.addEventListener("click", () => this.put(button.textContent));
     model.on("selected", () => this.show());
+    model.on("places", () => this.showName());
   }
 
   key(event) {
@@ -30,6 +32,14 @@ export class Composer {
     this.send();
   }
 
+  // Puts a text into the box, for the person to send.
+  put(text) {
+    this.text.value = text;
+    this.drafts.set(this.model.current, text);
+    this.grow();
+    this.text.focus();
+  }
+
   grow() {
     this.text.style.height = "auto";
     this.text.style.height = `${Math.min(this.text.scrollHeight + 2, innerHeight * 0.4)}px`;
@@ -37,11 +47,15 @@ export class Composer {
 
   show() {
     this.text.value = this.drafts.get(this.model.current) ?? "";
-    this.text.placeholder = `Message ${this.model.title(this.model.current)}`;
+    this.showName();
     this.grow();
     this.fail("");
     this.showReply();
     this.showSending();
+  }
+
+  showName() {
+    this.text.placeholder = `Message ${this.model.title(this.model.current)}`;
   }
 
   showSending() {

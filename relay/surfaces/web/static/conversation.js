@@ -20,6 +20,7 @@ export class Conversation {
     model.on("conversation", ({ place, earlier }) => place === model.current && this.redraw(earlier));
     model.on("message", ({ message, fresh }) => this.put(message, fresh));
     model.on("live", () => this.drawLive());
+    model.on("facts", () => this.drawLive());
     model.on("places", () => this.drawTitle());
     setInterval(() => this.tick(), 1000);
   }
@@ -103,6 +104,9 @@ export class Conversation {
       section.replaceChildren();
       return;
     }
+    // A live view comes with what the agent does; what waits behind it changes without that.
+    const turn = this.model.facts.turns.find((one) => one.scope === `web:${this.model.current}`);
+    const waiting = turn?.waiting ?? view.waiting;
     this.following(() => {
       section.hidden = false;
       section.replaceChildren(
@@ -110,7 +114,7 @@ export class Conversation {
           h("span", { class: "pulse", "aria-hidden": "true" }),
           h("bdi", { class: "doing" }, view.doing || "working"),
           h("span", { class: "faint elapsed", "data-since": view.started_at }, duration(Date.now() - view.started_at)),
-          view.waiting > 0 && h("span", { class: "faint" }, `${view.waiting} waiting`),
+          waiting > 0 && h("span", { class: "faint" }, `${waiting} waiting`),
         ),
         h("div", { class: "body" }, render(view.text)),
       );

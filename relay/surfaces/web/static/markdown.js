@@ -8,6 +8,11 @@ const LINK = /\[([^\]\n]{1,300})\]\((https?:\/\/[^\s()<>"]{1,2000})\)/y;
 const ADDRESS = /https?:\/\/[^\s<>"'`]{1,2000}/y;
 const TRAILING = ".,;:!?)]}»”’";
 const MARKED = /[`[]|\*\*|https?:/; // a line without any of these is plain
+const ADDRESS_LIKE = /:\/\/|[\p{L}\p{N}]\.\p{L}{2,}/u;
+// Marks of direction and characters without a shape: in code they would hide what it does. Emoji are joined by U+200D.
+const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029\u115f\u1160\u3164\uffa0]/u;
+const UNSEEN_PARTS = /([\p{Cc}\p{Cf}\u2028\u2029\u115f\u1160\u3164\uffa0])/u;
+const JOINS = /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?$/u;
 
 export function render(text) {
   const fragment = document.createDocumentFragment();
@@ -46,10 +51,10 @@ function fence(language, lines) {
       const kind = diffKind(line, body);
       if (kind === "hunk") body = true;
       else if (kind === "head") body = false;
-      code.append(h("span", { class: `line ${kind}` }, line || " "));
+      code.append(h("span", { class: `line ${kind}` }, ...shown(line || " ")));
     }
   } else {
-    code.append(lines.join("\n"));
+    code.append(...shown(lines.join("\n")));
   }
   // Scrollable sideways, so it must be reachable by keyboard.
   return h("pre", { tabindex: "0", "aria-label": language ? `${language} code` : "code" }, code);
@@ -98,7 +103,7 @@ function inline(into, line) {
       if (end < 0) noCode.add(run);
       else {
         const inner = line.slice(at + run, end);
-        put(at, h("code", {}, unpadded(inner)), end + run);
+        put(at, h("code", {}, ...shown(unpadded(inner))), end + run);
         continue;
       }
       at += run;
@@ -128,6 +133,17 @@ function inline(into, line) {
     }
   }
   if (from < line.length) into.append(line.slice(from));
+}
+
+// Code as it is, with a sign for each character that nothing would show.
+function shown(code) {
+  if (!UNSEEN.test(code)) return [code];
+  return code.split(UNSEEN_PARTS).map((part, index, parts) => {
+    if (index % 2 === 0 || part === "\n" || part === "\t") return part;
+    if (part === "\u200d" && JOINS.test(parts[index - 1])) return part;
+    const name = `U+${part.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    return h("span", { class: "unseen", title: "a character that can’t be seen" }, name);
+  });
 }
 
 // One space on each side lets code begin or end with a backtick.
@@ -161,6 +177,8 @@ function link(address, label) {
     return document.createTextNode(label);
   }
   if (target.protocol !== "http:" && target.protocol !== "https:") return document.createTextNode(label);
-  // The title shows where it goes, whatever the label says.
-  return h("a", { href: target.href, target: "_blank", rel: "noopener noreferrer nofollow", title: target.href }, label);
+  if (target.username || target.password) return document.createTextNode(label); // https://bank.example@elsewhere.example
+  const anchor = h("a", { href: target.href, target: "_blank", rel: "noopener noreferrer nofollow", title: target.href }, h("bdi", {}, label));
+  if (label === address || !ADDRESS_LIKE.test(label)) return anchor;
+  return h("span", {}, anchor, ` (${target.host})`); // a label that looks like an address may name another one
 }

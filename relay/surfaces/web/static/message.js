@@ -10,7 +10,7 @@ const FOLDED_LINES = 60;
 export function drawMessage(message, { model, actions, open }) {
   const { person } = message;
   return h("article", {
-    class: `message ${message.ours ? "ours" : "person"}${message.ping.includes(model.me.id) ? " ping" : ""}`,
+    class: `message ${message.ours ? "ours" : "person"}${message.ping.includes(model.me.id) ? " ping" : ""}${message.card ? " has-card" : ""}`,
     id: `message-${message.id}`,
     "data-id": message.id,
   },
@@ -75,27 +75,23 @@ export function excerpt(text) {
 }
 
 function body(message, open) {
-  const { id, text } = message;
+  const { id, text, ours } = message;
   const holder = h("div", { class: "body" });
-  if (text.startsWith("↳ ")) {
-    const end = text.indexOf("\n");
-    holder.append(h("div", { class: "origin", dir: "auto" }, end < 0 ? text : text.slice(0, end)));
-    holder.append(render(end < 0 ? "" : text.slice(end + 1)));
-    return holder;
-  }
-  const short = open.has(id) ? null : folded(text);
+  const origins = ours ? /^(?:↳ [^\n]*(?:\n|$))*/.exec(text)[0] : "";
+  for (const origin of origins.split("\n").filter(Boolean)) holder.append(h("div", { class: "origin", dir: "auto" }, origin));
+  const rest = text.slice(origins.length);
+  // A card is never folded: who decides must see all of it.
+  const short = open.has(id) || message.card ? null : folded(rest);
   if (short === null) {
-    holder.append(render(text));
+    holder.append(render(rest));
     return holder;
   }
-  const all = h("button", {
-    type: "button", class: "plain",
-    onclick: () => {
-      open.add(id);
-      holder.replaceChildren(render(text));
-    },
-  }, `Show all of it (${size(new Blob([text]).size)})`);
-  holder.append(render(short), all);
+  const unfold = () => {
+    open.add(id);
+    holder.replaceWith(body(message, open));
+  };
+  const all = `Show all of it (${size(new Blob([text]).size)})`;
+  holder.append(render(short), h("button", { type: "button", class: "plain", onclick: unfold }, all));
   return holder;
 }
 
@@ -120,25 +116,21 @@ function files(message, actions) {
   return list;
 }
 
+// A closed card has nothing to click; its text tells how it ended.
 function card(message, actions) {
-  if (!message.card) return null;
-  const holder = h("div", { class: `card ${message.card_open ? "open" : "closed"}`, role: "group", "aria-label": "Decision" });
+  if (!message.card || !message.card_open) return null;
   const { chosen } = message;
-  if (message.card_open) {
-    const reason = h("input", { type: "text", class: "reason", maxlength: "2000", "aria-label": "Reason", placeholder: "Reason (optional)" });
-    const row = h("div", { class: "row" });
-    for (const choice of message.choices) {
-      const picked = chosen.value === choice.value;
-      row.append(h("button", {
-        type: "button", class: "choice", "aria-pressed": picked ? "true" : "false",
-        onclick: () => actions.choose(message, choice, reason.value, row),
-      }, h("bdi", {}, choice.label)));
-    }
-    holder.append(row, reason);
+  const reason = h("input", { type: "text", class: "reason", maxlength: "2000", "aria-label": "Reason", placeholder: "Reason (optional)" });
+  const row = h("div", { class: "row" });
+  for (const choice of message.choices) {
+    const picked = chosen.value === choice.value;
+    row.append(h("button", {
+      type: "button", class: "choice", "aria-pressed": picked ? "true" : "false",
+      onclick: () => actions.choose(message, choice, reason.value, row),
+    }, h("bdi", {}, choice.label)));
   }
-  if (chosen.label) holder.append(h("p", { class: "outcome" }, h("bdi", {}, chosen.name), " chose ", h("bdi", {}, chosen.label)));
-  if (!message.card_open && !chosen.label) holder.append(h("p", { class: "outcome" }, "Closed"));
-  return holder;
+  return h("div", { class: "card", role: "group", "aria-label": "Decision" }, row, reason,
+    chosen.label && h("p", { class: "outcome" }, h("bdi", {}, chosen.name), " chose ", h("bdi", {}, chosen.label)));
 }
 
 function reactions(message, model, actions) {

@@ -74,7 +74,7 @@ export function drawFacts(model, actions) {
   const here = `web:${model.current}`;
   const sorted = [...watches].sort((a, b) => (b.scope === here) - (a.scope === here));
   byId("watch-list").replaceChildren(...(sorted.length ? sorted.map((watch) => drawWatch(watch, model, actions)) : [
-    h("p", { class: "faint" }, "No watch is armed. Ask for one in plain words, or type ", h("code", {}, "!watch"), "."),
+    h("p", { class: "faint" }, "No watch is armed. Type ", h("code", {}, "!watch notes --file notes.md"), " or ", h("code", {}, '!watch --in 2h "stretch"'), "."),
   ]));
   byId("turn-list").replaceChildren(...(turns.length ? turns.map((turn) => drawTurn(turn, model, actions)) : [
     h("p", { class: "faint" }, "Nothing runs."),
@@ -107,7 +107,7 @@ function drawTurn(turn, model, actions) {
   return h("article", { class: "fact" },
     h("header", {}, h("span", { class: "pulse", "aria-hidden": "true" }), h("bdi", { class: "doing" }, turn.doing || turn.state),
       h("span", { class: "faint elapsed", "data-since": turn.started_at, title: `since ${clock(turn.started_at)}` }, duration(Date.now() - turn.started_at))),
-    turn.waiting > 0 && h("p", { class: "faint" }, turn.waiting === 1 ? "1 message waits" : `${turn.waiting} messages wait`),
+    turn.waiting > 0 && h("p", { class: "faint" }, `${turn.waiting} waiting`),
     scopeButton(turn.scope, model, actions),
   );
 }
