@@ -115,11 +115,12 @@ class Api:
 
     async def push_facts(self) -> None:
         """Tell the open pages when the facts changed, at most four times a second. Runs until cancelled."""
-        revision, told = 0, dict[str, Any]()
+        revision, told = 0, self.facts()
         while True:
-            with anyio.move_on_after(LOOK_AGAIN):  # trouble comes and goes without moving the ledger
+            with anyio.move_on_after(LOOK_AGAIN) as wait:  # trouble comes and goes without moving the ledger
                 revision = await self._facts.moved(revision)
-            if len(self._chat.announcements) and (facts := self.facts()) != told:
+            facts = self.facts()
+            if facts != told or not wait.cancelled_caught:
                 self._chat.announcements.renew("facts", "facts", **facts)
                 told = facts
             await self._clock.sleep(0.25)
