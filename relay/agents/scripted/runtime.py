@@ -110,7 +110,7 @@ class ScriptedTurn:
         return Steered.INJECTED
 
     async def answer(self, request: str, allowed: bool, reason: str = "") -> None:
-        if request == self._asked:
+        if request == self._asked and not self._decided.is_set():  # the first answer stands
             self._decision = (allowed, reason)
             self._decided.set()
 
