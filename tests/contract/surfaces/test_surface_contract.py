@@ -1,0 +1,186 @@
+"""What the relay relies on in any surface."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from fakes.living import poll
+from surface_opening import Opened
+
+from relay.errors import StoreUnavailable, SurfaceError
+from relay.surfaces.surface import Choice, MessageEvent, OutgoingPost, Place
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_same_nonce_is_the_same_message_whatever_it_says_by_then(opened: Opened) -> None:
+    surface = opened.surface
+    first = await surface.post("main", OutgoingPost("once"), "n1")
+    assert await surface.post("main", OutgoingPost("once"), "n1") == first
+    assert await surface.post("main", OutgoingPost("⏰ once"), "n1") == first
+    assert await surface.post("main", OutgoingPost("once"), "n2") != first
+    assert [seen.text for seen in await surface.own_since("main", 0)] == ["once", "once"]
+
+
+async def test_the_same_nonce_at_the_same_time_is_the_same_message(opened: Opened) -> None:
+    found: list[str] = []
+
+    async def post() -> None:
+        found.append(await opened.surface.post("main", OutgoingPost("once"), "n1"))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(post)
+    assert len(set(found)) == 1
+    assert len(await opened.surface.own_since("main", 0)) == 1
+
+
+async def test_posts_stand_in_the_order_in_which_they_were_made(opened: Opened) -> None:
+    surface = opened.surface
+    ids = [await surface.post("main", OutgoingPost(f"{n}"), f"n{n}") for n in range(20)]
+    seen = await surface.own_since("main", 0)
+    assert [s.message for s in seen] == ids
+    assert [s.text for s in seen] == [f"{n}" for n in range(20)]
+    assert await surface.own_since("side", 0) == []
+
+
+async def test_own_since_tells_ours_alone_from_a_time_on_with_what_they_reply_to(opened: Opened) -> None:
+    surface = opened.surface
+    said = await opened.speak("main", "hello")
+    await surface.post("main", OutgoingPost("hi", reply_to=said.message), "n1")
+    (seen,) = await surface.own_since("main", 0)
+    assert (seen.text, seen.reply_to) == ("hi", said.message)
+    assert await surface.own_since("main", seen.sent_at + 1) == []
+
+
+async def test_an_edit_changes_the_text_and_closes_a_card(opened: Opened) -> None:
+    surface = opened.surface
+    card = OutgoingPost("May I?", card="a" * 64, choices=(Choice("allow", "Allow"),))
+    message = await surface.post("main", card, "n1")
+    await surface.edit("main", message, "May I?\nNo.", close_card=True)
+    await surface.edit("main", message, "May I?\nNo.", close_card=True)
+    assert [s.text for s in await surface.own_since("main", 0)] == ["May I?\nNo."]
+
+
+async def test_a_reaction_is_set_and_taken_back_however_often_it_is_asked(opened: Opened) -> None:
+    said = await opened.speak("main", "hello")
+    for add, expected in ((True, ["👀"]), (True, ["👀"]), (False, []), (False, []), (True, ["👀"])):
+        await opened.surface.react("main", said.message, "👀", add=add)
+        assert await opened.reactions("main", said.message) == expected
+
+
+async def test_people_s_messages_are_read_since_a_position_page_by_page_in_order(opened: Opened) -> None:
+    said = [await opened.speak("main", f"{n}") for n in range(7)]
+    await opened.surface.post("main", OutgoingPost("ours"), "n1")
+    await opened.speak("side", "elsewhere")
+    read: list[MessageEvent] = []
+    position = 0
+    while page := await opened.surface.read_since("main", position, 3):
+        assert len(page) <= 3
+        read += page
+        position = max(event.position for event in page)
+    assert read == said
+    assert [e.position for e in said] == sorted({e.position for e in said})
+
+
+async def test_the_newest_position_is_that_of_the_last_message_of_the_place(opened: Opened) -> None:
+    assert await opened.surface.newest("main") == 0
+    said = await opened.speak("main", "hello")
+    assert await opened.surface.newest("main") == said.position
+    assert await opened.surface.newest("side") == 0
+    assert await opened.surface.read_since("main", await opened.surface.newest("main"), 5) == []
+
+
+async def test_a_place_is_known_or_is_none(opened: Opened) -> None:
+    found = await opened.surface.place("main")
+    assert found is not None
+    assert (found.place, found.room, found.thread) == ("main", "main", False)
+    assert await opened.surface.place("nowhere") is None
+
+
+async def test_a_thread_is_opened_once_for_its_nonce(opened: Opened) -> None:
+    surface = opened.surface
+    place = await surface.open_thread("main", "a task", "n1")
+    assert await surface.open_thread("main", "a task", "n1") == place
+    assert await surface.open_thread("main", "a task", "n2") != place
+    found = await surface.place(place)
+    assert found is not None
+    assert (found.room, found.thread, found.title) == ("main", True, "a task")
+    await surface.post(place, OutgoingPost("in it"), "n3")
+    assert [s.text for s in await surface.own_since(place, 0)] == ["in it"]
+
+
+async def test_what_can_never_succeed_is_refused_as_permanent(opened: Opened) -> None:
+    surface = opened.surface
+    theirs = await opened.speak("main", "theirs")
+    attempts = [
+        lambda: surface.post("nowhere", OutgoingPost("x"), "n1"),
+        lambda: surface.post("main", OutgoingPost(""), "n2"),
+        lambda: surface.edit("main", "m999", "x"),
+        lambda: surface.edit("main", theirs.message, "x"),
+        lambda: surface.react("main", "m999", "👀", add=True),
+        lambda: surface.open_thread("nowhere", "x", "n3"),
+        lambda: surface.read_since("nowhere", 0, 5),
+        lambda: surface.newest("nowhere"),
+        lambda: surface.own_since("nowhere", 0),
+    ]
+    for attempt in attempts:
+        with pytest.raises(SurfaceError) as refused:
+            await attempt()
+        assert refused.value.kind == "permanent"
+
+
+class Listener:
+    """Writes down what it is told; refuses as often as it is told to."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.told: list[object] = []
+        self.refusals = refusals
+
+    async def ready(self, places: Sequence[Place]) -> None:
+        self.told.append([place.place for place in places])
+
+    async def message(self, event: MessageEvent) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreUnavailable("the disk is full.")
+        self.told.append(event)
+
+    reaction = choice = message
+
+    async def until(self, count: int) -> None:
+        async def look() -> bool:
+            return len(self.told) >= count
+
+        async def missing() -> str:
+            return f"only {self.told} came"
+
+        await poll(look, missing)
+
+
+async def test_a_listener_is_told_that_it_is_ready_before_anything_else_and_then_all_in_order(
+    opened: Opened,
+) -> None:
+    listener = Listener()
+    said = [await opened.speak("main", "before")] if opened.live else []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(opened.surface.run, listener)
+        await listener.until(1)
+        assert listener.told[0] == ["main", "side"]
+        if opened.live:
+            said += [await opened.speak("main", f"{n}") for n in range(20)]
+            await listener.until(22)
+            assert listener.told[1:] == said
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_could_not_be_recorded_is_brought_again(opened: Opened) -> None:
+    if not opened.live:
+        pytest.skip("this one brings nothing by itself")
+    listener = Listener(refusals=2)
+    said = [await opened.speak("main", f"{n}") for n in range(3)]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(opened.surface.run, listener)
+        await listener.until(4)
+        tasks.cancel_scope.cancel()
+    assert listener.told[1:] == said
