@@ -130,7 +130,7 @@ async def build(
     """A relay whose ledger is folded to its head and whose epoch has begun. Nothing acts yet."""
     found = behaviours if behaviours is not None else discover()
     epoch = await store.begin_epoch()
-    engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16))
+    engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16), fence=epoch)
     await engine.boot()
     leases = EpochLeases(epoch)
     blobs = Blobs(state / "blobs")
@@ -294,7 +294,7 @@ async def _run(
     if settled.access.surfaces.discord is not None or any(
         r.startswith("discord:") for r in settled.access.rooms
     ):
-        options.say(texts.not_started("discord", "this relay has no Discord adapter yet"))
+        options.say(texts.not_started("discord", texts.NO_DISCORD_YET))
     also: list[Callable[[], object]] = [make(chat, relay.parts) for make in beside]
     if settled.loaded is not None:
         watch = ConfigWatch(

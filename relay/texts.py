@@ -1,4 +1,8 @@
-"""All texts for people, in one catalogue. Short, plain, and with what can be done."""
+"""All texts for people in one catalogue: what is said in a chat, on a card, in a status, and what an agent is told.
+
+Short, plain, and with what can be done. The sentence of an error stands with the error that is raised, since it names
+what was at fault; what an interaction says in a line stands by its verb in `behaviours/status/telling.py`.
+"""
 
 from __future__ import annotations
 
@@ -105,6 +109,44 @@ def late_command(word: str) -> str:
     return f"I wasn't running when you typed `{inline(word)}`, so I didn't act on it. Type it again if you want it."
 
 
+RESTARTED = "the relay was restarted"
+ROOM_GONE = "this room is not in access.json any more"
+AGENT_DID_NOT_START = "it did not start in time"
+AGENT_ENDED_MUTE = "it ended without a word"
+
+
+def agent_unknown(agent: str) -> str:
+    return f"access.json names no agent {inline(agent)!r} that this relay can run"
+
+
+def agent_slow(agent: str, seconds: float) -> str:
+    return f"the agent {inline(agent)} did not open within {seconds:.0f} s"
+
+
+def inner_fault(name: str) -> str:
+    return f"{name} inside the relay; its log has more"
+
+
+def waiting_for_leave(title: str) -> str:
+    return f"waiting for leave: {inline(title, 150)}"
+
+
+# -- what an agent is told ------------------------------------------------------------------------------------------
+
+PROMPT_CONTINUES = (
+    "The relay was restarted while you were working on the messages below, so your turn was cut off. "
+    "Go on where you were. What you had already done may be done: look before you do it again."
+)
+PROMPT_GONE = "The message is no longer in the ledger."
+PROMPT_REDACTED = "(this text was redacted)"
+PROMPT_REST_MISSING = "the rest of this text is missing"
+PROMPT_LATE = "written while the relay was not running"
+
+
+def prompt_cut(characters: int) -> str:
+    return f"{characters} characters were left out at the end"
+
+
 # -- approvals ------------------------------------------------------------------------------------------------------
 
 
@@ -116,6 +158,8 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
     )
 
 
+CARD_EXPIRED = "nobody answered in time"
+CARD_OF_ENDED_TURN = "the turn has ended"
 COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can allow it; make it shorter"
 
 
@@ -151,9 +195,8 @@ BUSY_USAGE = "Type `!busy steer`, `!busy queue` or `!busy interrupt`."
 
 def watch_armed(name: str, what: str, by: str, replaced: bool) -> str:
     again = " (the earlier one of that name is off)" if replaced else ""
-    return (
-        f"👁️ Watching «{inline(name)}»: {inline(what, 200)}{again} (off again: `!unwatch {inline(name)}`)"
-    )
+    what = inline(what, 200).rstrip(".")
+    return f"👁️ Watching «{inline(name)}»: {what}{again}. Off again with `!unwatch {inline(name)}`."
 
 
 def watch_refused(name: str, reason: str) -> str:
@@ -240,6 +283,18 @@ def share_many(most: int) -> str:
     )
 
 
+# -- commands -------------------------------------------------------------------------------------------------------
+
+ABOUT_WATCH = "wakes me when the file changes or the time comes"
+ABOUT_UNWATCH = "takes a watch off"
+ABOUT_WATCHES = "lists the watches here"
+ABOUT_STOP = "ends the turn that runs here"
+ABOUT_RETRY = "runs the last turn's work again"
+ABOUT_BUSY = "chooses what a message does while a turn runs here"
+ABOUT_STATUS = "shows what runs, waits and is watched here"
+ABOUT_WHY = "tells what led to the message you reply to, or to that id"
+ABOUT_HELP = "lists the commands"
+
 # -- status ---------------------------------------------------------------------------------------------------------
 
 
@@ -267,11 +322,18 @@ def trouble(name: str, why: str) -> str:
     return f"⚠️ {inline(name)}: {inline(why, 300)}"
 
 
+def config_mistake(mistake: str) -> str:
+    return f"it has a mistake, and the last good copy stays in force: {mistake}"
+
+
 # -- the start ------------------------------------------------------------------------------------------------------
 
 
 def listening(url: str) -> str:
     return f"The page is open at\n\n    {url}\n\nCtrl-C stops the relay; nothing is lost."
+
+
+NO_DISCORD_YET = "this relay has no Discord adapter yet"
 
 
 def not_started(surface: str, why: str) -> str:

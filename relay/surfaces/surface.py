@@ -94,7 +94,7 @@ class ChoiceEvent:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingPost:
-    """What is to be seen in a place. `card` and `choices` make it a card; `ping` says who is called, and nobody else."""
+    """What is to be seen in a place. `card` and `choices` make it a card; `ping` says who is called; nobody else."""
 
     text: str
     reply_to: str | None = None

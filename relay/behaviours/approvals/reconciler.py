@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from relay import texts
 from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.approvals.synchronizations import closing
 from relay.ledger.fold import View
@@ -38,6 +39,4 @@ class Expirer:
     async def act(self, item: Item, held: Held) -> None:
         approval = held.view.of(Approvals).state.open.get(item.key)
         if approval is not None:
-            await held.admit(
-                closing(approval, "expired", "relay", "nobody answered in time", item.key, "relay")
-            )
+            await held.admit(closing(approval, "expired", "relay", texts.CARD_EXPIRED, item.key, "relay"))

@@ -137,7 +137,9 @@ def closing(approval: OpenApproval, outcome: Outcome, by: str, reason: str, caus
 def withdraw_with_turn(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
     """A card of a turn that has ended can't be answered any more."""
     for approval in view.of(Approvals).of_turn(p.turn):
-        yield closing(approval, "withdrawn", "relay", "the turn has ended", i.id, "rule:withdraw-with-turn")
+        yield closing(
+            approval, "withdrawn", "relay", texts.CARD_OF_ENDED_TURN, i.id, "rule:withdraw-with-turn"
+        )
 
 
 @rule(ApprovalClosed)

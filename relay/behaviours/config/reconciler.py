@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
 from relay.config import Access, ConfigWatch
 from relay.errors import ConfigError
@@ -70,7 +71,7 @@ class ConfigTaker:
             if found is None:
                 continue
             if isinstance(found, ConfigError):
-                self.trouble = f"access.json has a mistake, the last good copy stays in force: {found}"
+                self.trouble = texts.config_mistake(str(found))
                 log.error("%s", self.trouble)
                 continue
             try:

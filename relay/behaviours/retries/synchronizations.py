@@ -14,7 +14,7 @@ from relay.behaviours.turns.verbs import Origin, TurnPrompted
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-RETRY = Command("!retry", "!retry", "runs the last turn's work again")
+RETRY = Command("!retry", "!retry", texts.ABOUT_RETRY)
 
 
 def _retry(

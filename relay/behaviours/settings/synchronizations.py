@@ -15,7 +15,7 @@ from relay.ledger.interaction import Draft, Interaction
 BUSY = Command(
     "!busy",
     "!busy steer|queue|interrupt",
-    "chooses what a message does while a turn runs here",
+    texts.ABOUT_BUSY,
     owner_only=True,
 )
 

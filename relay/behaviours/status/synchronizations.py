@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from relay import texts
 from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.status.verbs import AnswerRequested
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-STATUS = Command("!status", "!status", "shows what runs, waits and is watched here")
-WHY = Command("!why", "!why [ID]", "tells what led to the message you reply to, or to that id")
-HELP = Command("!help", "!help", "lists the commands")
+STATUS = Command("!status", "!status", texts.ABOUT_STATUS)
+WHY = Command("!why", "!why [ID]", texts.ABOUT_WHY)
+HELP = Command("!help", "!help", texts.ABOUT_HELP)
 
 
 @rule(ChannelMessage)

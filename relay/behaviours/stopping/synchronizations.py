@@ -15,7 +15,7 @@ from relay.behaviours.turns.verbs import TurnPrompted, TurnStopAsked, TurnWithdr
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-STOP = Command("!stop", "!stop", "ends the turn that runs here")
+STOP = Command("!stop", "!stop", texts.ABOUT_STOP)
 
 
 def _stop(i: Interaction, turn: str, by: str) -> Draft:

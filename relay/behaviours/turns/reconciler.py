@@ -14,6 +14,7 @@ from typing import Literal
 
 import anyio
 
+from relay import texts
 from relay.agents.runtime import AgentGone, Session, SessionSpec
 from relay.behaviours.turns.concept import Lane, Running, Turns, Waiting
 from relay.behaviours.turns.reconciler_course import Course, ended, insist
@@ -90,7 +91,7 @@ class TurnDriver:
         if running is None or running.turn != turn:
             return
         resumable = lane.session is not None and running.agent in self.parts.access.agents
-        await held.admit(ended(scope, running, "interrupted", "the relay was restarted", resumable=resumable))
+        await held.admit(ended(scope, running, "interrupted", texts.RESTARTED, resumable=resumable))
 
     # -- a lane -----------------------------------------------------------------------------------------------------
 
@@ -105,7 +106,7 @@ class TurnDriver:
         started: Running | None = None
         try:
             if rules is None:
-                raise AgentError("this room is not in access.json any more")
+                raise AgentError(texts.ROOM_GONE)
             session = await self._session(scope, room, agent, lane, held)
             prompts = Prompts(self.parts)
             prompt, nonce = await prompts.for_turn(scope, taken)
@@ -208,10 +209,10 @@ class TurnDriver:
         profile = self.parts.access.agents.get(agent)
         runtime = self.parts.runtimes.get(profile.runtime) if profile else None
         if profile is None or runtime is None:
-            raise AgentError(f"access.json names no agent {agent!r} that this relay can run")
+            raise AgentError(texts.agent_unknown(agent))
         workspace = self.parts.workspace(room)
         if workspace is None:
-            raise AgentError("this room is not in access.json any more")
+            raise AgentError(texts.ROOM_GONE)
         folder = self.parts.state / "agents" / profile.runtime
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         spec = SessionSpec(
@@ -239,7 +240,7 @@ class TurnDriver:
                     )
                 )
                 return await self._open(scope, room, agent, None, held)
-        raise AgentError(f"the agent {agent} did not open within {OPEN_LIMIT_S:.0f} s")
+        raise AgentError(texts.agent_slow(agent, OPEN_LIMIT_S))
 
     async def _drop(self, scope: str) -> None:
         warm = self._warm.pop(scope, None)

@@ -88,7 +88,7 @@ class Course:
                 turn = await self.session.start(self.turn_id, prompt)
             await self._follow(turn)
         except TimeoutError:
-            self._broke("it did not start in time")
+            self._broke(texts.AGENT_DID_NOT_START)
         except RelayError as error:
             self._broke(str(error))
         except (
@@ -119,7 +119,7 @@ class Course:
                 self._broke(str(error))
             tasks.cancel_scope.cancel()
         if self._end is None:
-            self._broke("it ended without a word")
+            self._broke(texts.AGENT_ENDED_MUTE)
 
     # -- what the agent does ----------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Course:
             await turn.answer(event.request, False, texts.COMMAND_TOO_LONG)
             return
         self._asked[event.request] = hashlib.sha256(event.command.encode()).hexdigest()
-        self._doing = f"waiting for leave: {event.title[:150]}"
+        self._doing = texts.waiting_for_leave(event.title)
         await self.held.admit(self._tool_asked(event.call, event.title, event))
 
     # -- what reaches it --------------------------------------------------------------------------------------------
@@ -377,11 +377,7 @@ def _why(error: Exception) -> str:
     """What broke, as far as it can be told in a line."""
     if isinstance(error, ExceptionGroup):
         return _why(cast("ExceptionGroup[Exception]", error).exceptions[0])
-    return (
-        str(error)
-        if isinstance(error, RelayError)
-        else f"{type(error).__name__} inside the relay; its log has more"
-    )
+    return str(error) if isinstance(error, RelayError) else texts.inner_fault(type(error).__name__)
 
 
 def ended(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from relay import texts
 from relay.behaviours.turns.concept import Waiting
 from relay.ledger.interaction import Interaction
 from relay.parts import Parts
@@ -12,11 +13,6 @@ from relay.perception.framing import Part, frame
 
 MOST_BODY = 400_000
 """Characters of one body; what is longer is cut, and that is said in the header."""
-
-CONTINUATION = (
-    "The relay was restarted while you were working on the messages below, so your turn was cut off. "
-    "Go on where you were. What you had already done may be done: look before you do it again."
-)
 
 
 class Prompts:
@@ -35,14 +31,14 @@ class Prompts:
             if waiting.continues is not None:
                 now = self._parts.clock.now_ms()
                 parts.append(
-                    Part("continuation", "relay", "system", waiting.continues[:12], now, CONTINUATION)
+                    Part(
+                        "continuation", "relay", "system", waiting.continues[:12], now, texts.PROMPT_CONTINUES
+                    )
                 )
             parts += [await self._part(known[s], waiting.role) for s in waiting.sources if s in known]
         if not parts:
             now = self._parts.clock.now_ms()
-            parts.append(
-                Part("notice", "relay", "system", "", now, "The message is no longer in the ledger.")
-            )
+            parts.append(Part("notice", "relay", "system", "", now, texts.PROMPT_GONE))
         return frame(parts, nonce=self._nonce, scope=scope), self._nonce
 
     async def for_steering(self, scope: str, waiting: Waiting) -> str:
@@ -50,9 +46,7 @@ class Prompts:
         known = await self._parts.engine.store.by_ids(waiting.sources)
         parts = [await self._part(known[s], waiting.role, steer=True) for s in waiting.sources if s in known]
         if not parts:
-            parts = [
-                Part("notice", "relay", "system", "", waiting.at, "The message is no longer in the ledger.")
-            ]
+            parts = [Part("notice", "relay", "system", "", waiting.at, texts.PROMPT_GONE)]
         return frame(parts, nonce=self._nonce, scope=scope)
 
     async def _part(self, source: Interaction, role: str, *, steer: bool = False) -> Part:
@@ -75,17 +69,17 @@ class Prompts:
         )
 
     async def _text(self, body: Any) -> tuple[str, list[tuple[str, str]]]:
-        text = str(body.get("text", "(this text was redacted)"))
+        text = str(body.get("text", texts.PROMPT_REDACTED))
         facts: list[tuple[str, str]] = []
         if body.get("blob"):
             data = await self._parts.blobs.get(str(body["blob"]))
             if data is None:
-                facts.append(("cut", "the rest of this text is missing"))
+                facts.append(("cut", texts.PROMPT_REST_MISSING))
             else:
                 text = data.decode(errors="replace")
         if len(text) > MOST_BODY:
-            facts.append(("cut", f"{len(text) - MOST_BODY} characters were left out at the end"))
+            facts.append(("cut", texts.prompt_cut(len(text) - MOST_BODY)))
             text = text[:MOST_BODY]
         if body.get("late"):
-            facts.append(("late", "written while the relay was not running"))
+            facts.append(("late", texts.PROMPT_LATE))
         return text, facts

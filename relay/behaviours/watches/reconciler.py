@@ -13,6 +13,7 @@ from typing import Any, Literal
 import anyio
 import anyio.to_thread
 
+from relay import texts
 from relay.behaviours.watches.concept import Armed, Request, Watches
 from relay.behaviours.watches.synchronizations import judged_by_rule, off
 from relay.behaviours.watches.verbs import (
@@ -116,7 +117,7 @@ class WatchRunner:
     async def _look(self, request: Request) -> tuple[list[str], bool]:
         root = self._parts.workspace(request.room)
         if root is None:
-            return ["its room is not in access.json any more"], False
+            return [texts.ROOM_GONE], False
         if request.spec.path is None:
             return [], True
         where = await anyio.to_thread.run_sync(resolve, root, request.spec.path)
@@ -128,7 +129,7 @@ class WatchRunner:
             return
         root = self._parts.workspace(armed.room)
         if root is None:
-            await held.admit(self._off(armed, "failed", "its room is not in access.json any more"))
+            await held.admit(self._off(armed, "failed", texts.ROOM_GONE))
             return
         run = f"{armed_id}.{self._parts.boot}"
         started = self._starting.setdefault(run, anyio.Event())

@@ -30,11 +30,11 @@ from watch_supervisor.spec import SpecError, WatchSpec, describe, from_fields, p
 WATCH = Command(
     "!watch",
     '!watch NAME --file PATH | !watch --in 2h "TEXT" | !watch --at 09:30 "TEXT"',
-    "wakes me when the file changes or the time comes",
+    texts.ABOUT_WATCH,
     owner_only=True,
 )
-UNWATCH = Command("!unwatch", "!unwatch NAME", "takes a watch off", owner_only=True)
-WATCHES = Command("!watches", "!watches", "lists the watches here")
+UNWATCH = Command("!unwatch", "!unwatch NAME", texts.ABOUT_UNWATCH, owner_only=True)
+WATCHES = Command("!watches", "!watches", texts.ABOUT_WATCHES)
 
 
 @rule(ChannelMessage)
