@@ -6,6 +6,7 @@ it when it is back. Nothing here outlives the player: the process ends when the 
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ START_LIMIT_S = 60.0
 STOP_LIMIT_S = 25.0
 ASK_LIMIT_S = 30.0
 _TAIL = 2000
+
 
 class RelayDown(RelayError):
     """The relay's process has ended, though nobody asked for that."""
@@ -161,8 +163,10 @@ class Child:
         if life is None:
             return None
         with anyio.CancelScope(shield=True):
+            # Not `send_signal`: it would reap a process that has just died, and its exit code would be lost.
             with suppress(ProcessLookupError):
-                life.process.send_signal(how)
+                if life.process.returncode is None:
+                    os.kill(life.process.pid, how)
             with anyio.move_on_after(limit_s):
                 await life.process.wait()
             if life.process.returncode is None:

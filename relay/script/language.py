@@ -207,7 +207,7 @@ class _Reader:
         if line.more is not None and word not in _BLOCK:
             raise Wrong(f"`{word}` takes no indented lines")
         if word in _BLOCK:
-            return self._file_text(cast(Literal["write", "append"], word), line)
+            return self._file_text(word, line)
         given = _Given(words(line.text)[1:])
         act = self._read(word, given, line.number)
         given.done()
@@ -278,7 +278,9 @@ class _Reader:
 
     def _new_name(self, name: str) -> str:
         if not _NAME.match(name) or name in FORMS or name in ("last", AGENT, "relay", "owner", OWNER):
-            raise Wrong(f"{name[:40]!r} can't be a name here: it is taken, or not letters, digits, dots and dashes")
+            raise Wrong(
+                f"{name[:40]!r} can't be a name here: it is taken, or not letters, digits, dots and dashes"
+            )
         if name in (*self.humans, *self.guests, *self.rooms, *self.aliases):
             raise Wrong(f"{name} is named above already")
         return name
@@ -297,7 +299,9 @@ class _Reader:
 
     def _is_up(self, word: str) -> None:
         if self.down_since is not None:
-            raise Wrong(f"`{word}` needs the relay, which line {self.down_since} ended; write this above: restart")
+            raise Wrong(
+                f"`{word}` needs the relay, which line {self.down_since} ended; write this above: restart"
+            )
 
     def _process(self, act: Literal["kill", "stop", "restart"], number: int) -> Act:
         if act != "restart":
@@ -412,6 +416,15 @@ def _text(text: str, form: str) -> str:
 
 def _path(path: str) -> str:
     pure = PurePosixPath(path)
-    if not path or "\0" in path or pure.is_absolute() or ".." in pure.parts or not pure.name or len(path) > 1000:
-        raise Wrong(f"{path[:60]!r} can't be a file of the workspace; write a path such as notes.md or docs/a.md")
+    if (
+        not path
+        or "\0" in path
+        or pure.is_absolute()
+        or ".." in pure.parts
+        or not pure.name
+        or len(path) > 1000
+    ):
+        raise Wrong(
+            f"{path[:60]!r} can't be a file of the workspace; write a path such as notes.md or docs/a.md"
+        )
     return path

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -27,19 +27,21 @@ def run(arguments: argparse.Namespace) -> int:
     clock = SystemClock()
     env = dict(os.environ)
     stage = staging.build(script, path, state=arguments.state, config=arguments.config, clock=clock, env=env)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
-    player = Player(script, stage, clock, _show)
+    show = partial(_show, encoding=sys.stdout.encoding or "utf-8")
+    player = Player(script, stage, clock, show)
     try:
         held = anyio.run(player.play)
+    except KeyboardInterrupt:
+        show("Stopped before its end.")
+        held = False
     except BaseException:
-        _show(f"Its ledger, files and log lie in {stage.folder}")
+        show(f"Its ledger, files and log lie in {stage.folder}")
         raise
     if held and stage.passing:
         stage.take_away()
     else:
-        _show(f"Its ledger, files and log lie in {stage.folder}")
-    _show(f"{player.passed} passed, {player.failed} failed")
+        show(f"Its ledger, files and log lie in {stage.folder}")
+    show(f"{player.passed} passed, {player.failed} failed")
     return Exit.FINE if held else Exit.FAILED
 
 
@@ -57,5 +59,6 @@ def load(path: Path) -> Script:
     return read(source, path.name)
 
 
-def _show(line: str) -> None:
-    print(line, flush=True)
+def _show(line: str, *, encoding: str) -> None:
+    """Print it, on a terminal that can't show every character too."""
+    print(line.encode(encoding, "replace").decode(encoding), flush=True)

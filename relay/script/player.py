@@ -98,7 +98,9 @@ class Player:
                 if not await self._step(step, child):
                     return
         if limit.cancelled_caught:
-            self._fail(at, f"the script's limit of {self._script.limit_s:g} s is over here; a `limit` line sets it")
+            self._fail(
+                at, f"the script's limit of {self._script.limit_s:g} s is over here; a `limit` line sets it"
+            )
 
     async def _step(self, step: Step, child: Child) -> bool:
         """Do it and mark it. False when nothing more can be played."""
@@ -180,7 +182,9 @@ class Player:
             case Seen():
                 return await self._seen(act, place, child)
             case SeenReaction(emoji, target, within):
-                stands = await self._until(lambda: self._transcript.reacted(place, target, emoji), within, child)
+                stands = await self._until(
+                    lambda: self._transcript.reacted(place, target, emoji), within, child
+                )
                 return None if stands else f"nobody has set {emoji} in {within:g} s"
             case Unseen(text, by, seconds):
                 mark = self._marks.get(place, 0)
@@ -249,7 +253,9 @@ class Player:
             return None
         since = [s for s in self._transcript.sightings[mark:] if s.place == place]
         shown = "\n".join(f"{one_line(s.name)}: {one_line(s.text)[:200]}" for s in since[-_SHOWN:])
-        return f"not seen in {act.within_s:g} s. Shown since the last `see`: " + (f"\n{shown}" if shown else "nothing")
+        return f"not seen in {act.within_s:g} s. Shown since the last `see`: " + (
+            f"\n{shown}" if shown else "nothing"
+        )
 
     async def _count(self, act: Count, place: str, child: Child) -> str | None:
         def count() -> int:

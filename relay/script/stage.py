@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from relay.app import RUNTIMES, chat_rooms, machine_zone
 from relay.clock import Clock
@@ -20,7 +22,6 @@ from relay.errors import RelayError, UsageError
 from relay.script.language import AGENT
 from relay.script.steps import Mistake, Script, ScriptMistakes
 from relay.surfaces.web.chat import ChatRoom
-from zoneinfo import ZoneInfo
 
 _MOST_PLAYS = 100_000
 
@@ -79,7 +80,9 @@ def build(
     except BaseException as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, OSError):
-            raise RelayError(f"{error.filename} can't be made ({error.strerror}).", "Name another --state.") from error
+            raise RelayError(
+                f"{error.filename} can't be made ({error.strerror}).", "Name another --state."
+            ) from error
         raise
     return Stage(folder, file.absolute(), access, tuple(chat_rooms(access)), passing=state is None)
 
@@ -88,7 +91,10 @@ def _check_places(script: Script, name: str, access: Access) -> None:
     rooms = {room.partition(":")[2] for room in access.rooms if room.startswith("web:")}
     known = rooms | set(script.aliases)
     mistakes = [
-        Mistake(step.line, f"the config has no room web:{step.place.partition('/')[0]} (it has: {', '.join(sorted(rooms))})")
+        Mistake(
+            step.line,
+            f"the config has no room web:{step.place.partition('/')[0]} (it has: {', '.join(sorted(rooms))})",
+        )
         for step in script.steps
         if step.place not in known and step.place.partition("/")[0] not in rooms
     ]
@@ -117,7 +123,9 @@ def _first_free(named: Callable[[int], Path]) -> Path:
         except FileExistsError:
             continue
         return named(number)
-    raise UsageError("there are too many plays of this script in the state folder.", "Take the old ones away.")
+    raise UsageError(
+        "there are too many plays of this script in the state folder.", "Take the old ones away."
+    )
 
 
 def _written(script: Script, folder: Path) -> Path:
@@ -130,7 +138,7 @@ def _written(script: Script, folder: Path) -> Path:
         }
         for room in script.rooms
     }
-    body = {
+    body: dict[str, Any] = {
         "version": 1,
         "agents": {AGENT: {"runtime": "scripted"}},
         "people": {human: {} for human in script.humans},

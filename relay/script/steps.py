@@ -114,7 +114,19 @@ class Process:
 
 
 Act = (
-    Say | React | Choose | OpenThread | File | Seen | SeenReaction | Unseen | Count | Working | Settle | Wait | Process
+    Say
+    | React
+    | Choose
+    | OpenThread
+    | File
+    | Seen
+    | SeenReaction
+    | Unseen
+    | Count
+    | Working
+    | Settle
+    | Wait
+    | Process
 )
 EXPECTATIONS = (Seen, SeenReaction, Unseen, Count, Working, Settle)
 
@@ -157,5 +169,7 @@ class ScriptMistakes(UsageError):
         lines = [f"{name}:{mistake.line}: {mistake.problem}" for mistake in mistakes[:MOST_TOLD]]
         if len(mistakes) > MOST_TOLD:
             lines.append(f"… and {len(mistakes) - MOST_TOLD} more")
-        super().__init__("this script can't be played:\n" + "\n".join(lines), "docs/scripts.md shows each line.")
+        super().__init__(
+            "this script can't be played:\n" + "\n".join(lines), "docs/scripts.md shows each line."
+        )
         self.mistakes = mistakes

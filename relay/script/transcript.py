@@ -1,7 +1,7 @@
 """What people have seen in the chat, in the order in which it was shown, and how that is printed. Pure.
 
-Every message as it came, and every change of one, is a *sighting*. Sightings are never taken back, so an expectation can
-ask what was shown since another one was.
+Every message as it came, and every change of one, is a *sighting*. Sightings are never taken back, so an expectation
+can ask what was shown since another one was.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ class Transcript:
                     self.live[tell["place"]] = tell["view"]
             case "thread":
                 place = tell["place"]
-                self._print(now_ms, place["room"], f"— a thread: {one_line(place['title'])} ({place['place']})")
+                self._print(
+                    now_ms, place["room"], f"— a thread: {one_line(place['title'])} ({place['place']})"
+                )
             case "trouble" | "refused":
                 text = tell.get("text") or tell.get("error")
                 if text:
@@ -181,7 +183,9 @@ def _added(before: str, after: str) -> str:
 
 def plain(text: str) -> str:
     """Text that can do nothing to a terminal: control and direction characters are shown as `·`."""
-    return "".join("·" if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t\u200d" else c for c in text)
+    return "".join(
+        "·" if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t\u200d" else c for c in text
+    )
 
 
 def one_line(text: str) -> str:

@@ -19,8 +19,8 @@ from relay.behaviours.posting import reconciler as posting
 from relay.behaviours.turns import reconciler_course
 from relay.behaviours.watches.reconciler import WatchRunner
 from relay.ledger.engine import Engine
-from relay.ledger.sqlite import SqliteStore
 from relay.ledger.reconciler import Held
+from relay.ledger.sqlite import SqliteStore
 from relay.surfaces.web.chat import LocalChat
 
 POINTS: dict[str, tuple[type, str]] = {
@@ -40,11 +40,12 @@ POINTS: dict[str, tuple[type, str]] = {
     "answer": (ScriptedTurn, "answer"),
     "step": (Journal, "done"),
 }
-"""Where the process can die: `before-NAME` and `after-NAME`."""
+"""Where the process can die: `before-NAME` and `after-NAME`; and `commit-VERB`, right after one is durable."""
 
 
 def plant_death(point: str, number: int) -> None:
     when, _, name = point.partition("-")
+    verb, name = (name, "append") if when == "commit" else ("", name)
     owner, method = POINTS[name]
     original: Callable[..., Any] = getattr(owner, method)
     left = [number]
@@ -66,7 +67,7 @@ def plant_death(point: str, number: int) -> None:
         if when == "before":
             reached()
         result = await original(*given, **named)
-        if when == "after":
+        if when == "after" or (verb and any(r.verb == verb for group in given[1] for r in group.records)):
             reached()
         return result
 
