@@ -71,7 +71,7 @@ def test_a_message_is_meant_by_its_whole_text_before_a_part_of_it_and_the_newest
     transcript, _ = made()
     for number, text in enumerate(("stop", "stop it", "stop it now"), 1):
         transcript.message(message(number, text), 0)
-    targets = [transcript.target("main", text) for text in ("stop", "it", LAST, "no")]
+    targets = [transcript.target("main", text) for text in ("stop", "it", LAST, "absent")]
     assert [target and target.told["id"] for target in targets] == ["m1", "m3", "m3", None]
 
 
