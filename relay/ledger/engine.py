@@ -32,6 +32,8 @@ QUEUE = 8192
 CHECKPOINT_EVERY = 10_000
 IDLE_S = 2.0
 
+TAKEN_OVER = "another relay has taken over; what this one wanted to record was refused."
+
 log = logging.getLogger("relay.ledger")
 
 
@@ -52,7 +54,11 @@ class EngineHealth:
 
 
 class Engine:
-    """See the module. `salt` gives 16 random bytes; `clock` stamps."""
+    """See the module. `salt` gives 16 random bytes; `clock` stamps.
+
+    With `fence`, the epoch of this boot, every write carries it, also what surfaces bring and rules draft: the view is
+    that of the only writer, so a relay that was replaced must not add a record which its successor never folds.
+    """
 
     def __init__(
         self,
@@ -60,11 +66,15 @@ class Engine:
         furniture: tuple[Furniture, ...],
         clock: Clock,
         salt: Callable[[], bytes],
+        *,
+        fence: int | None = None,
     ) -> None:
         self.store = store
         self.clock = clock
         self.health = EngineHealth()
         self._salt = salt
+        self._fence = fence
+        self._replaced: Fenced | None = None
         concepts = [concept() for piece in furniture for concept in piece.concepts]
         self.view = View(concepts)
         self._models: dict[str, type[Payload]] = {m.VERB: m for piece in furniture for m in piece.verbs}
@@ -140,7 +150,10 @@ class Engine:
         if not records:
             return []
         await self._slots.acquire()
-        admission = _Admission(Group(records, fence), anyio.Event())
+        if self._replaced is not None:
+            self._slots.release()
+            raise self._replaced
+        admission = _Admission(Group(records, self._fence if fence is None else fence), anyio.Event())
         self._queue.append(admission)
         self._work.set()
         assert admission.done is not None
@@ -149,7 +162,7 @@ class Engine:
             raise admission.error
         assert admission.outcome is not None
         if admission.outcome.fenced:
-            raise Fenced("another relay has taken over; what this one wanted to record was refused.")
+            raise Fenced(TAKEN_OVER)
         return list(admission.outcome.stands)
 
     def _prepared(self, draft: Draft, now: int) -> Interaction:
@@ -223,6 +236,8 @@ class Engine:
                 self._slots.release()
                 admission.done.set()
         self._announce()
+        if any(o.fenced and a.group.fence == self._fence for a, o in zip(batch, outcomes, strict=True)):
+            raise self._end_replaced()
         if self._applied - self._checkpointed >= CHECKPOINT_EVERY and not self._drafts:
             await self._tidy(checkpoint=True)
         return False
@@ -238,6 +253,18 @@ class Engine:
                 admission.error = error
                 self._slots.release()
                 admission.done.set()
+
+    def _end_replaced(self) -> Fenced:
+        """Refuse what waits and what is still to come, so that nobody waits for a committer that has ended."""
+        self._replaced = Fenced(TAKEN_OVER)
+        for admission in [*self._drafts, *self._queue]:
+            if admission.done is not None:
+                admission.error = self._replaced
+                self._slots.release()
+                admission.done.set()
+        self._drafts.clear()
+        self._queue.clear()
+        return self._replaced
 
     def _announce(self) -> None:
         moved, self._moved = self._moved, anyio.Event()
@@ -273,7 +300,7 @@ class Engine:
             self._cursors[rule.name] = interaction.seq - 1
             return
         if records:
-            self._drafts.append(_Admission(Group(records)))
+            self._drafts.append(_Admission(Group(records, self._fence)))
             self._work.set()
 
     # -- housekeeping -----------------------------------------------------------------------------------------------
