@@ -25,7 +25,7 @@ class Client(discord.Client):
 
     def __init__(self, server: DiscordServer, **more: Any) -> None:
         more.setdefault("intents", wanted())
-        super().__init__(connector=server.connector(), guild_ready_timeout=0.05, **more)
+        super().__init__(connector=server.connector(), guild_ready_timeout=0.02, **more)
         self.messages: list[discord.Message] = []
         self.events: list[str] = []
         self.tree = app_commands.CommandTree(self)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
@@ -16,20 +17,16 @@ SPEC = Path(__file__).parents[2] / "data" / "discord-openapi.json"
 _ROOT = "urn:discord"
 
 
-class Conformity:
-    """`misfits` has one sentence for each kind of answer that doesn't fit, `checked` the operations seen."""
+@cache
+def description(spec: Path) -> Callable[[str, str, int], Draft202012Validator | None]:
+    """Gives the check of an operation's answer; None for an operation that isn't described. Read once a process."""
+    known: dict[str, Any] = json.loads(spec.read_text("utf-8"))
+    resource = Resource(contents=known, specification=DRAFT202012)
+    registry: Registry[Any] = Registry().with_resource(_ROOT, resource)
 
-    def __init__(self, spec: Path = SPEC) -> None:
-        self._spec: dict[str, Any] = json.loads(spec.read_text("utf-8"))
-        resource = Resource(contents=self._spec, specification=DRAFT202012)
-        self._registry: Registry[Any] = Registry().with_resource(_ROOT, resource)
-        self._validator = cache(self._new_validator)
-        self.misfits: list[str] = []
-        self.checked: set[str] = set()
-        self.unknown: set[str] = set()
-
-    def _new_validator(self, method: str, template: str, status: int) -> Draft202012Validator | None:
-        operation = self._spec["paths"].get(template, {}).get(method.lower())
+    @cache
+    def validator(method: str, template: str, status: int) -> Draft202012Validator | None:
+        operation = known["paths"].get(template, {}).get(method.lower())
         if operation is None:
             return None
         answer = operation["responses"].get(str(status))
@@ -41,19 +38,46 @@ class Conformity:
         pointer += ["content", "application/json", "schema"]
         way = "/".join(part.replace("~", "~0").replace("/", "~1") for part in pointer)
         way = way.replace("{", "%7B").replace("}", "%7D")
-        return Draft202012Validator({"$ref": f"{_ROOT}#/{way}"}, registry=self._registry)
+        return Draft202012Validator({"$ref": f"{_ROOT}#/{way}"}, registry=registry)
+
+    return validator
+
+
+class Conformity:
+    """`misfits` has one sentence for each kind of answer that doesn't fit, `checked` the operations seen."""
+
+    def __init__(self, spec: Path = SPEC) -> None:
+        self._description = description(spec)
+        self.misfits: list[str] = []
+        self.checked: set[str] = set()
+        self.unknown: set[str] = set()
 
     def check(self, method: str, template: str, status: int, body: Any) -> None:
         """Notes what is wrong with one answer. Operations that the description lacks go to `unknown`."""
         name = f"{method} {template} {status}"
-        validator = self._validator(method, template, status)
+        validator = self._description(method, template, status)
         if validator is None:
             self.unknown.add(name)
             return
         self.checked.add(name)
-        worst = best_match(validator.iter_errors(body))
-        if worst is not None:
+        for error in validator.iter_errors(body):
+            worst = innermost(error)
             where = "/".join(str(part) for part in worst.absolute_path) or "the whole"
             said = f"{name}: {where}: {worst.message[:200]}"
             if said not in self.misfits:
                 self.misfits.append(said)
+
+
+def innermost(error: ValidationError) -> ValidationError:
+    """What is wrong in the alternative that was meant: the one whose `type` fits, else the one with fewest errors."""
+    while error.context:
+        branches: dict[Any, list[ValidationError]] = {}
+        for one in error.context:
+            branches.setdefault(one.schema_path[0], []).append(one)
+
+        def rank(found: list[ValidationError]) -> tuple[bool, int]:
+            other = any(one.absolute_path and one.absolute_path[-1] == "type" for one in found)
+            return other or found[0].validator == "type", len(found)
+
+        error = min(branches.values(), key=rank)[0]
+    return error

@@ -91,7 +91,10 @@ class GatewayFaults:
         return self._clock.now() >= self._resumes_from
 
     def refuse_connections(self, times: int = 1, status: int | None = None) -> None:
-        """The next connections to the gateway are cut, or get this HTTP status."""
+        """The next connections to the gateway are cut, or get this HTTP status.
+
+        aiohttp itself tries once more after a cut: `times=2` for one to be noticed.
+        """
         self.refused += [status] * times
 
     def clear(self) -> None:

@@ -26,6 +26,8 @@ class Interaction:
     made_at: float
     data: Json
     message: Message | None = None
+    trigger: Interaction | None = None
+    """The interaction that opened the form which was sent."""
     stage: Stage = Stage.WAITING
     original: Message | None = None
     choices: list[Json] | None = None

@@ -32,6 +32,7 @@ def begin(
     kind: int,
     data: Json,
     message: Message | None = None,
+    trigger: Interaction | None = None,
 ) -> Interaction:
     """The person has acted: INTERACTION_CREATE goes out, and the 3 seconds run."""
     number = world.ids.next()
@@ -45,6 +46,7 @@ def begin(
         world.clock.now(),
         data,
         message,
+        trigger,
     )
     world.interactions[number] = one
     world.emit(Event("INTERACTION_CREATE", _told(world, one), None, None, 0, frozenset({app.user.id})))
@@ -121,13 +123,20 @@ def respond(
 
 
 def _caption(one: Interaction) -> Json:
-    return {
+    """What a message says about the interaction that it answers."""
+    found: Json = {
         "id": str(one.id),
         "type": one.kind,
         "user": payloads.user(one.user),
         "authorizing_integration_owners": {"0": str(one.channel.guild_id or 0)},
-        **({"name": one.data["name"], "command_type": 1} if one.kind == COMMAND else {}),
     }
+    if one.kind == COMMAND:
+        found |= {"name": one.data["name"], "command_type": 1}
+    if one.kind == COMPONENT and one.message is not None:
+        found["interacted_message_id"] = str(one.message.id)
+    if one.kind == FORM and one.trigger is not None:
+        found["triggering_interaction_metadata"] = _caption(one.trigger)
+    return found
 
 
 def _draft(data: Json, files: list[Attachment]) -> posting.Draft:

@@ -153,14 +153,14 @@ class Person:
 
     # Commands, buttons, forms
 
-    def slash(self, place: Place, app: App, name: str, **options: Any) -> Attempt:
+    def slash(self, place: Place, app: App, name: str, /, **options: Any) -> Attempt:
         """Uses a command: `name` may have the names of its group before it, with spaces.
 
         Raises LookupError where the app has no such command: a person wouldn't find it.
         """
         return Attempt(self.world, self._command(place, app, name, options, None))
 
-    def complete(self, place: Place, app: App, name: str, focused: str, **options: Any) -> Attempt:
+    def complete(self, place: Place, app: App, name: str, focused: str, /, **options: Any) -> Attempt:
         """Types in the option `focused` of a command and waits for what is offered."""
         return Attempt(self.world, self._command(place, app, name, options, focused))
 
@@ -191,6 +191,8 @@ class Person:
         for part in reversed(path):
             given = [{"name": part["name"], "type": part["type"], "options": given}]
         data: Json = {"id": known["id"], "name": first, "type": 1, "options": given}
+        if "guild_id" in known:
+            data["guild_id"] = known["guild_id"]
         kind = interactions.AUTOCOMPLETE if focused else interactions.COMMAND
         return interactions.begin(self.world, app, self.user, place.channel, kind, data)
 
@@ -228,6 +230,6 @@ class Person:
         rows = components.filled(form["components"], fields)
         data: Json = {"custom_id": form["custom_id"], "components": rows}
         sent = interactions.begin(
-            self.world, before.app, self.user, before.channel, interactions.FORM, data, before.message
+            self.world, before.app, self.user, before.channel, interactions.FORM, data, before.message, before
         )
         return Attempt(self.world, sent)

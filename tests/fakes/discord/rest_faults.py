@@ -159,7 +159,10 @@ class RestFaults:
         after: bool = False,
         fits: Callable[[Call], bool] | None = None,
     ) -> None:
-        """The connection is reset: before anything was done, or (`after`) with the work done and the answer lost."""
+        """The connection is reset: before anything was done, or (`after`) with the work done and the answer lost.
+
+        aiohttp itself tries GET, PUT and DELETE once more after a cut: `times=2` for those to be noticed.
+        """
         self._add(method, path, times, after=after, fits=fits, cut=True)
 
     def slow(

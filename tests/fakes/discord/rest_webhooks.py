@@ -21,7 +21,7 @@ def callback(ask: Ask) -> tuple[int, Any]:
     if ask.query.get("with_response", "").lower() not in ("true", "1"):
         return 204, None
     caption: dict[str, Any] = {"id": str(one.id), "type": one.kind, "response_message_loading": False}
-    resource: dict[str, Any] = {"type": kind}
+    found: dict[str, Any] = {"interaction": caption}
     if one.original is not None:
         private = one.original.ephemeral_for is not None
         caption |= {
@@ -30,9 +30,10 @@ def callback(ask: Ask) -> tuple[int, Any]:
             "response_message_loading": kind == interactions.LATER,
             "channel_id": str(one.channel.id),
         }
-        if kind in (interactions.MESSAGE, interactions.LATER, interactions.UPDATE):
-            resource["message"] = message_payloads.message(ask.world, one.original, one.app.user)
-    return 200, {"interaction": caption, "resource": resource}
+        if kind in (interactions.MESSAGE, interactions.UPDATE):
+            shown = message_payloads.message(ask.world, one.original, one.app.user)
+            found["resource"] = {"type": kind, "message": shown}
+    return 200, found
 
 
 def _interaction(ask: Ask) -> Interaction | None:

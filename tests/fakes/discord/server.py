@@ -9,6 +9,7 @@ import ssl
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 
 import aiohttp
@@ -28,6 +29,12 @@ from fakes.discord.world import World
 
 CHECKED = "RELAY_TESTS_CHECK_DISCORD"
 """Set (to 1): every answer is held against Discord's OpenAPI, and a misfit fails the test. CI sets it."""
+
+
+@cache
+def authority() -> trustme.CA:
+    """The test CA, one for a process; nobody but the tests' clients trusts it."""
+    return trustme.CA()
 
 
 class DiscordServer:
@@ -55,10 +62,9 @@ class DiscordServer:
 
     async def __aenter__(self) -> DiscordServer:
         self._folder = tempfile.TemporaryDirectory(prefix="discord-")
-        authority = trustme.CA()
-        authority.cert_pem.write_to_path(str(self.ca))
+        authority().cert_pem.write_to_path(str(self.ca))
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert(*HOSTS).configure_cert(self._tls)
+        authority().issue_cert(*HOSTS).configure_cert(self._tls)
         self.world.watchers.append(self._changed.set)
         await self.come_back()
         return self

@@ -97,9 +97,7 @@ def forum_post(
         raise wrong_form("applied_tags", "BASE_TYPE_CHOICES", f"No such tag: {unknown[0]}")
     if draft is not None:
         posting.check_body(world, forum, draft)
-    made = _make(world, who, forum, name, Kind.PUBLIC_THREAD, world.ids.next(), archive_after)
-    if made.thread is not None:
-        made.thread.tags = tags or []
+    made = _make(world, who, forum, name, Kind.PUBLIC_THREAD, world.ids.next(), archive_after, tags)
     if draft is not None:
         first_message(world, who, made, draft)
     return made
@@ -110,14 +108,21 @@ def first_message(world: World, who: User, post: Channel, draft: posting.Draft) 
 
 
 def _make(
-    world: World, who: User, parent: Channel, name: str, kind: Kind, thread_id: int, archive_after: int
+    world: World,
+    who: User,
+    parent: Channel,
+    name: str,
+    kind: Kind,
+    thread_id: int,
+    archive_after: int,
+    tags: list[int] | None = None,
 ) -> Channel:
     _check_name(name)
     if archive_after not in QUIET_MINUTES:
         raise wrong_form("auto_archive_duration", "BASE_TYPE_CHOICES", "60, 1440, 4320 or 10080 minutes")
     now = world.clock.now()
     made = Channel(thread_id, kind, name, parent.guild_id, parent.id, owner_id=who.id)
-    made.thread = ThreadState(now, archive_after=archive_after, members={who.id: now})
+    made.thread = ThreadState(now, archive_after=archive_after, members={who.id: now}, tags=tags or [])
     world.channels[made.id] = made
     parent.last_message_id = made.id if parent.kind is Kind.FORUM else parent.last_message_id
     _tell(world, "THREAD_CREATE", made, newly_created=True)
@@ -276,7 +281,7 @@ def list_sync(world: World, guild_id: int, viewer: User, parents: list[Channel] 
 def active(world: World, guild_id: int, viewer: User) -> Json:
     """What GET /guilds/{id}/threads/active gives."""
     shown = [one for one in world.threads_of(guild_id) if not state(one).archived and world.sees(viewer, one)]
-    return _listing(world, shown, viewer)
+    return {**_listing(world, shown, viewer), "has_more": False}
 
 
 def archived(world: World, parent: Channel, viewer: User, *, before: float | None, limit: int) -> Json:
