@@ -27,8 +27,6 @@ from relay.agents.scripted.runtime import ScriptedRuntime
 from relay.behaviours import Behaviour, discover
 from relay.behaviours.config.reconciler import ConfigTaker, loaded
 from relay.behaviours.intake.reconciler import Intake
-from relay.behaviours.turns.reconciler import TurnDriver
-from relay.behaviours.watches.reconciler import WatchRunner
 from relay.clock import Clock, SystemClock
 from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
 from relay.errors import RelayError
@@ -36,17 +34,17 @@ from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.ledger.lease import EpochLeases
 from relay.ledger.lock import StateLock
-from relay.ledger.reconciler import Reconciler, Runner
+from relay.ledger.reconciler import Closes, LivesOn, Reconciler, Runner
 from relay.ledger.sqlite import SqliteStore
 from relay.ledger.store import Store
 from relay.masking import Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
-from relay.surfaces.web.ledger_facts import LedgerFacts
 from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
-from relay.tools.desk import Desk
+from relay.tools import Desk
+from relay.tools import discover as discover_tools
 
 RUNTIMES = ("scripted",)
 
@@ -92,7 +90,7 @@ class Relay:
                     loaded(self.parts.access, boot=self.boot, count=0, digest=self.digest, zone=self.zone)
                 )
                 for reconciler in self.reconcilers:
-                    if isinstance(reconciler, WatchRunner):
+                    if isinstance(reconciler, LivesOn):
                         tasks.start_soon(reconciler.run)
                 for runner in self.runners:
                     tasks.start_soon(runner.run)
@@ -107,7 +105,7 @@ class Relay:
             for intake in self.intakes:
                 await intake.close()
             for reconciler in self.reconcilers:
-                if isinstance(reconciler, TurnDriver):
+                if isinstance(reconciler, Closes):
                     await reconciler.close()
             base.cancel_scope.cancel()
         await engine.close()
@@ -139,8 +137,10 @@ async def build(
     def trouble() -> Mapping[str, str]:
         return dict(engine.trouble()) | {r.reconciler.name: r.trouble for r in runners if r.trouble}
 
+    tools = discover_tools()
+
     def make_tools(scope: str, room: str) -> Tools:
-        return Desk(engine, blobs, scope, room, parts.workspace(room) or state)
+        return Desk(engine, blobs, scope, room, parts.workspace(room) or state, tools)
 
     parts = Parts(
         engine=engine,
@@ -313,6 +313,9 @@ async def _run(
             dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
         )
     if options.page:
+        # Here, not above: what the page tells is of every behaviour, and a relay without a page does without some.
+        from relay.surfaces.web.ledger_facts import LedgerFacts
+
         port = options.port if options.port is not None else settled.access.surfaces.web.port
         page = PageServer(
             chat, LedgerFacts(relay.parts), token=page_key(settled.state), clock=clock, port=port

@@ -253,8 +253,8 @@ TOOL_WITHOUT_TURN = "no turn is running here, so this tool has no authority"
 TOOL_UNDECIDED = "the watch was asked for, but nothing was decided in time; look with watch_list"
 
 
-def tool_unknown(name: str) -> str:
-    return f"there is no tool {inline(name)!r}; there are watch, unwatch, watch_list, share"
+def tool_unknown(name: str, names: Sequence[str]) -> str:
+    return f"there is no tool {inline(name)!r}; there are {', '.join(names)}"
 
 
 def tool_armed(name: str, what: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import anyio
 
@@ -83,6 +83,20 @@ class Reconciler(Protocol):
     async def act(self, item: Item, held: Held) -> None:
         """Look, act, record. When it returns the item is no longer owed, or is owed for a later instant."""
         ...
+
+
+@runtime_checkable
+class LivesOn(Protocol):
+    """A reconciler that has something of its own to run beside its acts, until it is cancelled."""
+
+    async def run(self) -> None: ...
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A reconciler that has something to close at a clean stop. Bounded."""
+
+    async def close(self) -> None: ...
 
 
 @dataclass(slots=True)

@@ -22,7 +22,6 @@ from relay.agents.scripted.runtime import ScriptedRuntime
 from relay.app import Relay, build, chat_rooms
 from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.turns.concept import Turns
-from relay.behaviours.watches.concept import Watches
 from relay.config import Access, Limits, Person, Room, default
 from relay.ledger.interaction import Interaction
 from relay.ledger.memory import MemoryStore
@@ -304,6 +303,7 @@ class Living:
 
     async def watching(self, name: str, scope: str = "web:main") -> None:
         """Wait until the watch's source is looked at in this boot."""
+        from relay.behaviours.watches.concept import Watches
 
         def is_so() -> bool:
             armed = self.relay.parts.engine.view.of(Watches).named(scope, name)

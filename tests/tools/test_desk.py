@@ -9,7 +9,7 @@ import pytest
 from fakes.living import Living, living
 
 from relay.agents.runtime import ToolResult, Tools
-from relay.tools.desk import LARGEST_SHARED, MOST_SHARED
+from relay.tools.sharing import LARGEST_SHARED, MOST_SHARED
 
 pytestmark = pytest.mark.anyio
 NO_TURN = "no turn is running here, so this tool has no authority"
@@ -181,7 +181,7 @@ async def test_more_files_than_a_reply_holds_are_refused(running: Living) -> Non
 async def test_an_unknown_tool_is_answered_with_those_there_are(running: Living) -> None:
     result = await desk(running).call("rm", {}, "c1")
     assert result == ToolResult(
-        "there is no tool 'rm'; there are watch, unwatch, watch_list, share", failed=True
+        "there is no tool 'rm'; there are share, watch, unwatch, watch_list", failed=True
     )
 
 
