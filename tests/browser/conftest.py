@@ -1,15 +1,15 @@
 """What the browser tests share: a browser, and relays to open in it.
 
-`launch(command)` starts any program that prints its page's link on a line; the tests here start `scripted_relay.py`.
+`page` is a new thread of a relay that a file's tests share; a test that ends its relay, or needs a first start or a
+configuration, takes `relay` or `launched` instead.
 """
 
-import socket
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from launched import Launched
+from launched import Launched, launched
+from on_the_page import opened
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 FLAGS = (
@@ -19,32 +19,23 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A name of somebody else that leads here, as DNS rebinding makes one.
+    "--host-resolver-rules=MAP rebound.test 127.0.0.1",
 )
 
 
 @pytest.fixture
-def launch(tmp_path: Path) -> Iterator[Callable[[Sequence[str]], Launched]]:
-    """Starts relays; each is killed after the test."""
-    running: list[Launched] = []
-
-    def start(command: Sequence[str]) -> Launched:
-        relay = Launched(command, tmp_path / "stderr.log")
-        running.append(relay)
-        return relay
-
-    yield start
-    for relay in running:
-        relay.kill()
+def relay(tmp_path: Path) -> Iterator[Launched]:
+    """A relay of the test's own, at its first start."""
+    with launched(tmp_path) as relay:
+        yield relay
 
 
-@pytest.fixture
-def relay(launch: Callable[[Sequence[str]], Launched], tmp_path: Path) -> Launched:
-    """The scripted relay, on a port of its own that it takes again after a restart."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    script = str(Path(__file__).with_name("scripted_relay.py"))
-    return launch([sys.executable, script, str(tmp_path), port, "key-of-the-tests-0123456789"])
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+    """One relay for all tests of a file."""
+    with launched(tmp_path_factory.mktemp("shared")) as relay:
+        yield relay
 
 
 @pytest.fixture(scope="session")
@@ -57,16 +48,25 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(10_000)
+    """No test passes while the page's own scripts fail or break the page's policy."""
+    errors: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+    context.set_default_timeout(15_000)
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    context.on(
+        "console", lambda message: errors.append(message.text) if "Security Policy" in message.text else None
+    )
     yield context
     context.close()
+    assert errors == []
 
 
 @pytest.fixture
-def page(context: BrowserContext, relay: Launched) -> Page:
-    """The relay's page, open and connected. A script error on it fails the test when it is told of."""
-    page = context.new_page()
-    page.goto(relay.url)
-    page.get_by_text("connected", exact=True).wait_for()
+def page(context: BrowserContext, shared: Launched, request: pytest.FixtureRequest) -> Page:
+    """A page in a new thread of the shared relay."""
+    page = opened(context, shared)
+    page.get_by_role("button", name="New thread in main").click()
+    page.get_by_label("Title of the new thread").fill(request.node.name)
+    page.get_by_label("Title of the new thread").press("Enter")
+    page.locator("#title", has_text=request.node.name[:60]).wait_for()
     return page

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay import texts
 from relay.behaviours.status.telling import tell
 from relay.behaviours.turns.concept import Turns
 from relay.behaviours.watches.concept import Watches
 from relay.ledger.chain import chain_of
 from relay.parts import Parts
 from relay.surfaces.web.facts import TurnFact, WatchFact, WhyLine
-from watch_supervisor.spec import describe
+from watch_supervisor.spec import WatchSpec, describe
 
 
 class LedgerFacts:
@@ -25,7 +26,7 @@ class LedgerFacts:
             WatchFact(
                 scope=armed.scope,
                 name=mask(armed.spec.name),
-                what=mask(describe(armed.spec)),
+                what=mask(_what(armed.spec)),
                 state="starting" if armed.armed in state.unstarted else "watching",
                 fires=armed.fires,
                 due=armed.spec.due,
@@ -66,3 +67,10 @@ class LedgerFacts:
 
     async def blob(self, digest: str) -> bytes | None:
         return await self._parts.blobs.get(digest)
+
+
+def _what(spec: WatchSpec) -> str:
+    """What is watched. When a timer is due stands beside it already."""
+    if spec.source != "timer":
+        return describe(spec)
+    return " · ".join(part for part in ("timer", texts.inline(spec.text or "", 200)) if part)

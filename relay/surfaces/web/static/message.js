@@ -5,7 +5,7 @@ import { render } from "./markdown.js";
 
 const QUICK = [["🛑", "stop"], ["🔁", "run again"], ["✅", "yes"], ["❌", "no"]];
 const FOLDED_CHARACTERS = 6_000;
-const FOLDED_LINES = 60;
+const FOLDED_LINES = 40;
 
 export function drawMessage(message, { model, actions, open }) {
   const { person } = message;

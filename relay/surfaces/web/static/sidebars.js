@@ -96,11 +96,16 @@ function drawWatch(watch, model, actions) {
     h("p", { class: "what", dir: "auto" }, watch.what),
     h("p", { class: "faint" },
       watch.fires === 0 ? "not fired yet" : watch.fires === 1 ? "fired once" : `fired ${watch.fires} times`,
-      watch.due !== null && h("span", {}, " · ", h("span", { class: "due", "data-due": watch.due, title: moment(watch.due) }, dueText(watch.due))),
+      watch.due !== null && h("span", {}, " · ", h("span", { class: "due", "data-due": watch.due, title: moment(watch.due) }, dueText(watch.due)), `, at ${soon(watch.due)}`),
     ),
     watch.last && h("p", { class: "last faint", dir: "auto" }, watch.last),
     scopeButton(watch.scope, model, actions),
   );
+}
+
+// The time of day; with its date unless it is within a day.
+function soon(ms) {
+  return ms - Date.now() < 86_400_000 ? clock(ms) : moment(ms);
 }
 
 function drawTurn(turn, model, actions) {
