@@ -179,3 +179,12 @@ async def test_roles_given_and_taken_are_told(scene, client: Client) -> None:
     scene.guild.set_available(True)
     scene.guild.remove(scene.bot)
     await scene.server.until(lambda: client.get_guild(scene.guild.id) is None)
+
+
+async def test_sight_of_a_channel_brings_its_threads(scene, client: Client) -> None:
+    scene.room.forbid(scene.bot)
+    thread = scene.ada.open_thread(scene.room, "Hidden")
+    guild = client.get_guild(scene.guild.id)
+    assert guild.get_thread(thread.id) is None
+    scene.room.allow(scene.bot)
+    await scene.server.until(lambda: guild.get_thread(thread.id) is not None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from fakes.discord import intents, payloads, permissions
+from fakes.discord import intents, payloads, permissions, threads
 from fakes.discord.errors import ApiError, wrong_form
 from fakes.discord.model import (
     App,
@@ -77,20 +79,36 @@ def add_role(world: World, guild: Guild, name: str, bits: int = 0, *, mentionabl
 
 def set_role(world: World, guild: Guild, role: Role, bits: int) -> None:
     """GUILD_ROLE_UPDATE: what its members may do is different at once."""
-    role.permissions = bits
-    told = {"guild_id": str(guild.id), "role": payloads.role(role)}
-    world.emit(Event("GUILD_ROLE_UPDATE", told, guild.id, None, intents.GUILDS))
+    with sight_given(world, guild):
+        role.permissions = bits
+        told = {"guild_id": str(guild.id), "role": payloads.role(role)}
+        world.emit(Event("GUILD_ROLE_UPDATE", told, guild.id, None, intents.GUILDS))
+
+
+@contextmanager
+def sight_given(world: World, guild: Guild) -> Iterator[None]:
+    """Bots that see more channels after the block than before are told the threads there: THREAD_LIST_SYNC."""
+    channels = [one for one in world.channels.values() if one.guild_id == guild.id and not one.is_thread]
+    bots = [app.user for app in world.apps.values() if app.user.id in guild.members]
+    before = {bot.id: {one.id for one in channels if world.sees(bot, one)} for bot in bots}
+    yield
+    for bot in bots:
+        new = [one for one in channels if world.sees(bot, one) and one.id not in before[bot.id]]
+        if new:
+            threads.list_sync(world, guild.id, bot, new)
 
 
 def set_roles(world: World, guild: Guild, user: User, roles: set[int]) -> None:
     """GUILD_MEMBER_UPDATE; a bot hears of itself without the members intent."""
     member = guild.members[user.id]
-    member.roles = roles
-    told = {**payloads.member(member), "guild_id": str(guild.id)}
-    world.emit(Event("GUILD_MEMBER_UPDATE", told, guild.id, None, intents.MEMBERS))
-    if user.bot:
-        only = frozenset({user.id})
-        world.emit(Event("GUILD_MEMBER_UPDATE", told, guild.id, None, intents.GUILDS, only))
+    with sight_given(world, guild):
+        member.roles = roles
+        told = {**payloads.member(member), "guild_id": str(guild.id)}
+        if user.bot:
+            only = frozenset({user.id})
+            world.emit(Event("GUILD_MEMBER_UPDATE", told, guild.id, None, intents.GUILDS, only))
+        else:
+            world.emit(Event("GUILD_MEMBER_UPDATE", told, guild.id, None, intents.MEMBERS))
 
 
 def add_channel(
@@ -138,12 +156,13 @@ def edit_channel(world: World, who: User, channel: Channel, body: Json) -> Chann
 
 def overwrite(world: World, channel: Channel, target: User | Role, *, allow: int = 0, deny: int = 0) -> None:
     """Gives or takes permissions in one channel; both 0 takes the overwrite away. Bots that lose sight of it hear
-    nothing more than CHANNEL_UPDATE."""
+    nothing more than CHANNEL_UPDATE; those that get it are told its threads."""
     others = [one for one in channel.overwrites if one.id != target.id]
     own = [Overwrite(target.id, 1 if isinstance(target, User) else 0, allow, deny)] if allow or deny else []
-    channel.overwrites = [*others, *own]
-    data = payloads.channel(world, channel)
-    world.emit(Event("CHANNEL_UPDATE", data, channel.guild_id, None, intents.GUILDS))
+    with sight_given(world, world.guilds[channel.guild_id or 0]):
+        channel.overwrites = [*others, *own]
+        data = payloads.channel(world, channel)
+        world.emit(Event("CHANNEL_UPDATE", data, channel.guild_id, None, intents.GUILDS))
 
 
 def delete_channel(world: World, channel: Channel) -> None:

@@ -1,4 +1,8 @@
-"""How other Discord-compatible servers answer: ids as integers, fields left out, another order. For `reshape`."""
+"""How other Discord-compatible servers answer: ids as integers, fields left out, another order. For `reshape`.
+
+Others of their habits are set elsewhere: no RESUME (`gateway.faults.refuse_resumes`), nonces kept for ever
+(`world.rules.nonce_memory`), no rate-limit headers (`limits.headers`), other error codes (`faults.answer`).
+"""
 
 from __future__ import annotations
 

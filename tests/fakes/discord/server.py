@@ -57,6 +57,7 @@ class DiscordServer:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._runner: web.AppRunner | None = None
         self._tls: ssl.SSLContext | None = None
+        self._kept: socket.socket | None = None
 
     # Running
 
@@ -71,6 +72,8 @@ class DiscordServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self.go_away()
+        if self._kept is not None:
+            self._kept.close()
         if self._folder is not None:
             self._folder.cleanup()
         if self.conformity is not None and self.conformity.misfits:
@@ -91,11 +94,17 @@ class DiscordServer:
         app.router.add_get("/", self._gateway)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.05)
         await self._runner.setup()
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", self.port))
+        if self._kept is not None:
+            self._kept.close()
+        listening = self._bound()
         self.port = listening.getsockname()[1]
         await web.SockSite(self._runner, listening, ssl_context=self._tls).start()
+
+    def _bound(self) -> socket.socket:
+        found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(("127.0.0.1", self.port))
+        return found
 
     async def go_away(self) -> None:
         """All of Discord is gone: connections break, new ones are refused. People still see and write."""
@@ -110,6 +119,7 @@ class DiscordServer:
                 if handler.transport is not None:
                     handler.transport.abort()
         await runner.cleanup()
+        self._kept = self._bound()  # refuses connections, and nobody else gets the port
 
     @asynccontextmanager
     async def outage(self) -> AsyncIterator[None]:
@@ -146,6 +156,10 @@ class DiscordServer:
         return self.world.new_app(name, privileged)
 
     # People
+
+    def speaking_as(self, app: App) -> people.Person:
+        """Another bot's part, played by the test."""
+        return people.Person(self.world, app.user)
 
     def guild(self, name: str = "Workshop", *, bots: tuple[App, ...] | list[App] = ()) -> places.Community:
         """A guild with an owner, and these bots in it."""

@@ -47,6 +47,7 @@ class Session:
 
     def since(self, number: int) -> list[Json] | None:
         """The events after `number`; None where some of them are forgotten."""
-        if self.told and self.told[0][0] > number + 1:
+        oldest = self.told[0][0] if self.told else self.last + 1
+        if oldest > number + 1:
             return None
         return [packet for seq, packet in self.told if seq > number]
