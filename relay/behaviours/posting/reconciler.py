@@ -1,7 +1,7 @@
 """The Poster: makes each owed post stand exactly once, in order, per place; sets reactions; closes cards.
 
-`post.sending` is recorded once, before the first try. When that was over a minute ago, the place's own recent messages
-are searched before trying again: a nonce is remembered by a surface for minutes only.
+`post.sending` is recorded once, before the first try. Unless that was in this life and less than a minute ago, the
+place's own recent messages are searched before trying again: a nonce is remembered by a surface for minutes only.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ from relay.parts import Parts
 from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface
 
 HISTORY_AFTER_MS = 60_000
+LONG_AGO_MS = 10**12
+"""How old a first try counts that an earlier life made."""
+CLOCKS_DIFFER_MS = 10 * 60_000
+"""How far the surface's clock may be behind ours: a message that stands since then may be the one we sent."""
 LATE_AFTER_MS = 10 * 60_000
 FIRST_DELAY_MS = 1_000
 LONGEST_DELAY_MS = 5 * 60_000
@@ -58,6 +62,8 @@ class Poster:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._first_try: dict[str, float] = {}
+        """owed post → when this life tried it first, on the monotonic clock: wall time may have been set since."""
 
     def owes(self, view: View) -> Iterable[Item]:
         outbox = view.of(Outbox)
@@ -108,7 +114,8 @@ class Poster:
         outgoing = self._outgoing(wanted, owed)
         if owed.sending_at is None:
             await held.admit(self._draft(PostSending(post=post), request, post))
-        elif self._parts.clock.now_ms() - owed.sending_at > HISTORY_AFTER_MS:
+            self._first_try[post] = self._parts.clock.monotonic()
+        elif self._may_stand(post):
             found = await self._in_history(surface, place, outgoing, owed.sending_at, held)
             if found is not None:
                 await self._sent(request, wanted, surface, place, found, held)
@@ -119,6 +126,12 @@ class Poster:
             await self._refused(request, owed, error, held)
             return
         await self._sent(request, wanted, surface, place, message, held)
+
+    def _may_stand(self, post: str) -> bool:
+        """Whether an earlier try may stand in the place and its nonce be forgotten."""
+        first = self._first_try.get(post)
+        age = LONG_AGO_MS if first is None else (self._parts.clock.monotonic() - first) * 1000
+        return age > HISTORY_AFTER_MS
 
     async def _where(self, scope: str, held: Held) -> tuple[Surface, str] | None:
         """The surface and place of a scope; a scope that nobody wrote in yet is looked up and recorded."""
@@ -163,7 +176,7 @@ class Poster:
         self, surface: Surface, place: str, outgoing: OutgoingPost, since: int, held: Held
     ) -> str | None:
         text = outgoing.text.split("late)\n", 1)[-1] if outgoing.text.startswith("⏰ (") else outgoing.text
-        for seen in await surface.own_since(place, since):
+        for seen in await surface.own_since(place, since - CLOCKS_DIFFER_MS):
             same = seen.text == text or (
                 seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}")
             )
@@ -182,6 +195,7 @@ class Poster:
         message: str,
         held: Held,
     ) -> None:
+        self._first_try.pop(request.id, None)
         payload = PostSent(
             post=request.id, place=place, message=message, turn=wanted.turn, approval=wanted.approval
         )
@@ -199,6 +213,7 @@ class Poster:
         await held.admit(self._draft(payload, request, request.id, attempt))
 
     async def _dead(self, request: Interaction, why: str, held: Held) -> None:
+        self._first_try.pop(request.id, None)
         log.warning("post %s is dead: %s", request.id[:10], why)
         await held.admit(self._draft(PostDead(post=request.id, why=why), request, request.id))
 
