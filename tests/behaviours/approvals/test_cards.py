@@ -19,7 +19,6 @@ async def outcomes(relay: Living) -> list[tuple[str, str]]:
     return [(i.body["outcome"], i.body["by"]) for i in await relay.log("approval.closed")]
 
 
-@pytest.mark.trunk
 async def test_a8_a_card_shows_the_exact_command_where_for_whom_and_until_when(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say(f"ask {COMMAND}")

@@ -91,7 +91,6 @@ async def test_s1_the_relay_s_own_words_are_never_input(tmp_path: Path) -> None:
         assert len(await relay.log("channel.message")) == 1
 
 
-@pytest.mark.trunk
 async def test_what_was_said_while_no_relay_ran_is_answered_once_in_order(tmp_path: Path) -> None:
     async with living(tmp_path, busy="queue", limits={"queue": 200}) as relay:
         await relay.say("say early")
@@ -134,7 +133,6 @@ async def test_a_command_typed_while_no_relay_ran_does_not_act_and_that_is_told(
         assert not await relay.log("watch.")
 
 
-@pytest.mark.trunk
 async def test_m6_the_same_words_twice_are_two_messages(tmp_path: Path) -> None:
     async with living(tmp_path, busy="queue") as relay:
         await relay.say("say twice")

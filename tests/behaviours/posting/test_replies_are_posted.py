@@ -36,7 +36,6 @@ async def test_f6_d8_a_long_reply_is_posted_whole_in_order_each_part_once(tmp_pa
         assert [bool(m["reply_to"]) for m in messages] == [True] + [False] * (len(posts) - 1)
 
 
-@pytest.mark.trunk
 async def test_d8_a_kill_in_the_middle_of_a_long_reply_neither_loses_nor_doubles_a_part(
     tmp_path: Path,
 ) -> None:

@@ -63,7 +63,6 @@ async def test_several_turns_of_a_scope_are_one_session(tmp_path: Path) -> None:
         assert len(await relay.log("session.opened")) == 1
 
 
-@pytest.mark.trunk
 async def test_two_scopes_run_at_the_same_time(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("slow 3000")
@@ -73,7 +72,6 @@ async def test_two_scopes_run_at_the_same_time(tmp_path: Path) -> None:
         assert await relay.turn_runs()
 
 
-@pytest.mark.trunk
 async def test_m3_five_messages_at_once_never_run_two_turns_in_one_scope(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         async with anyio.create_task_group() as tasks:
@@ -163,7 +161,6 @@ async def test_what_waits_is_taken_by_one_turn_and_answered_at_once(tmp_path: Pa
         assert (len(first.body["takes"]), len(second.body["takes"])) == (1, 3)
 
 
-@pytest.mark.trunk
 async def test_what_another_role_says_is_another_turn(tmp_path: Path) -> None:
     async with living(tmp_path, busy="queue") as relay:
         await relay.say("slow 6")
