@@ -80,12 +80,11 @@ class Intake:
         caught_up = self._parts.engine.view.of(CaughtUp)
         position = caught_up.position(name, place.place)
         if position is None:
-            # First sight of a room starts at its newest message and replays nothing. A thread whose room was seen
-            # before is new since then: all of it is the gap.
-            seen_before = place.thread and caught_up.position(name, place.room) is not None
-            position = 0 if seen_before else await self._surface.newest(place.place)
+            # First sight of a room starts at its newest message and replays nothing. Of a new thread all is the gap.
+            new = self._is_new_thread(place)
+            position = 0 if new else await self._surface.newest(place.place)
             await self._record(place.place, position)
-            if not seen_before:
+            if not new:
                 return
         reached = position
         while True:
@@ -98,6 +97,11 @@ class Intake:
                 break
         if reached > position:
             await self._record(place.place, reached)
+
+    def _is_new_thread(self, place: Place) -> bool:
+        """A thread that is seen for the first time, of a room that was seen before: it is new since then."""
+        caught_up = self._parts.engine.view.of(CaughtUp)
+        return place.thread and caught_up.position(self._surface.name, place.room) is not None
 
     async def _record(self, place: str, position: int) -> None:
         await self._parts.engine.admit(self._caught_up(place, position))
@@ -159,8 +163,10 @@ class Intake:
         scope = self._scope(event.place)
         drafts: list[Draft] = []
         if self._parts.engine.view.of(CaughtUp).position(self._surface.name, event.place) is None:
-            # A room that access.json named since the start: from this message on nothing of it may be missed.
-            drafts.append(self._caught_up(event.place, event.position - 1))
+            # A new thread, all of which is ours (an earlier message of it may have been missed), or a room that
+            # access.json named since the start: from this message on nothing of it may be missed.
+            position = 0 if self._is_new_thread(place) else event.position - 1
+            drafts.append(self._caught_up(event.place, position))
         if not known:
             drafts.append(
                 opened(
