@@ -203,3 +203,24 @@ async def test_l14_a_message_behind_a_stop_runs_next(tmp_path: Path) -> None:
         await relay.say("say still there")
         await relay.seen("still there")
         await relay.seen("Stopped (Olga)")
+
+
+async def test_no_more_agents_run_at_once_than_access_json_says(tmp_path: Path) -> None:
+    async with living(tmp_path, limits={"agents": 1}) as relay:
+        await relay.say("say one\nslow 6")
+        await relay.turn_runs()
+        await relay.say("say two", "side")
+        await relay.seen("two", "side")
+        assert await relay.ours() == ["one"], "the second began when the first had ended"
+
+
+async def test_a_stop_is_heard_while_all_agents_are_busy(tmp_path: Path) -> None:
+    async with living(tmp_path, limits={"agents": 1}) as relay:
+        await relay.say("slow 3000")
+        await relay.turn_runs()
+        await relay.say("say two", "side")
+        await relay.say("!status", "side")
+        await relay.seen("Nothing is running here.", "side")
+        await relay.say("!stop")
+        await relay.seen("Stopped (Olga)")
+        await relay.seen("two", "side")
