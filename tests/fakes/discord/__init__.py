@@ -30,10 +30,10 @@ Where things are
     server.world.rules              what Discord may change one day: lengths, memories, ceilings
     oddities                        how other servers' answers look, for `faults.reshape`
 
-What it leaves out: voice, presence, polls, stickers, invites, emoji of a guild, audit logs, sharding beyond one, threads
-that archive themselves after a quiet time, and
-the wait of 5 s between two IDENTIFYs. Text is counted in UTF-16 units (never fewer than Discord counts), and, as on
-Discord, white space at both ends of a message is cut off.
+What it leaves out: voice, presence, polls, stickers, invites, emoji of a guild, audit logs, sharding beyond one,
+threads that archive themselves after a quiet time, slow mode (order it by `faults.refuse(…, 20016)`), and the wait of
+5 s between two IDENTIFYs. Text is counted in UTF-16 units (never fewer than Discord counts), and, as on Discord, white
+space at both ends of a message is cut off.
 
 Never put a conftest.py or a test into `tests/fakes/`: pytest would put that folder first on the path, and this package
 would hide the library of the same name.
