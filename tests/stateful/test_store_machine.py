@@ -28,11 +28,11 @@ def budget(examples: int, steps: int = 30, *, phases: Sequence[Phase] = tuple(Ph
 
 
 def test_the_store_in_memory_holds():
-    run_state_machine_as_test(StoreMachine, settings=budget(40))
+    run_state_machine_as_test(StoreMachine, settings=budget(25))
 
 
 def test_the_sqlite_store_holds():
-    run_state_machine_as_test(SqliteMachine, settings=budget(12))
+    run_state_machine_as_test(SqliteMachine, settings=budget(10))
 
 
 @pytest.mark.soak
