@@ -228,22 +228,6 @@ def settled_state(options: Options) -> Path:
     return state_folder(access, options.env, Path.home())
 
 
-def page_key(state: Path) -> str:
-    """The page's key. It is kept in the state folder, for the owner's eyes alone, so that an open page goes on after a
-    restart; a file that others could read is replaced."""
-    path = state / "page.key"
-    try:
-        if path.stat().st_mode & 0o077 == 0 and len(key := path.read_text().strip()) >= 40:
-            return key
-        path.unlink()
-    except FileNotFoundError:
-        pass
-    key = secrets.token_urlsafe(32)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(key + "\n")
-    return key
-
-
 def chat_rooms(access: Access) -> list[ChatRoom]:
     """The page's rooms, as access.json names them."""
     return [
@@ -318,7 +302,7 @@ async def _run(
 
         port = options.port if options.port is not None else settled.access.surfaces.web.port
         page = PageServer(
-            chat, LedgerFacts(relay.parts), token=page_key(settled.state), clock=clock, port=port
+            chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port
         )
         also.append(page.run)
         options.say(texts.listening(page.url))
