@@ -94,7 +94,7 @@ class Engine:
         self._checkpointed = 0
         self._drafts: deque[_Admission] = deque()
         self._queue: deque[_Admission] = deque()
-        self._slots = anyio.Semaphore(QUEUE)
+        self._slots = anyio.Semaphore(QUEUE, fast_acquire=True)
         self._work = anyio.Event()
         self._moved = anyio.Event()
 
