@@ -60,8 +60,11 @@ class Intake:
     async def close(self) -> None:
         """A clean stop: record how far everything was taken in."""
         with anyio.move_on_after(5, shield=True):
-            async with self._gap:
-                await self._close_gaps(list(self._places.values()), boot=False)
+            try:
+                async with self._gap:
+                    await self._close_gaps(list(self._places.values()), boot=False)
+            except (StoreUnavailable, SurfaceError) as error:  # the next start reads on from where it stands
+                log.warning("how far was taken in is not recorded: %s", error)
 
     # -- gaps -------------------------------------------------------------------------------------------------------
 
