@@ -175,7 +175,8 @@ class Crowd:
             self._expected.append(
                 Expected(place, f"ring r{number:03}.", attribution=texts.attribution([f"timer{number}"]))
             )
-        await self._do("quiet", within=20)
+        if left := await self._do("quiet", within=20):
+            self.wrong(f"what was armed is not done after 20 s: {left}")
         self._expected = [
             Expected(e.place, f"due: {e.text}", attribution=e.attribution) for e in self._expected
         ]
