@@ -72,6 +72,10 @@ def turn_limited(reason: str) -> str:
 
 TURN_GOES_ON = "↻ The relay was restarted while I was working on this. I'm picking it up again."
 
+TURN_GOES_ON_LATER = (
+    "↻ The relay was restarted while I was working on this. I go on with it when the pause is over."
+)
+
 TURN_INTERRUPTED = (
     "↻ The relay was restarted while I was working on this, and I can't pick it up by myself. "
     "React 🔁 on your message, or type `!retry`, to run it again."
@@ -97,6 +101,18 @@ def queue_full(limit: int) -> str:
 
 
 REPLY_CUT = "\n\n…(the answer was longer than I may post; the rest was left out)"
+
+
+def stopping_all(turns: int, waiting: int) -> str:
+    told = f"🛑 Stopping {plural(turns, 'turn')}." if turns else "🛑 No turn runs anywhere."
+    if waiting:
+        told += f" {plural(waiting, 'message')} that waited will run now; `!pause all` holds them."
+    return told
+
+
+def thread_closed(title: str, why: str) -> str:
+    return f"↪ I can't write in the thread «{inline(title)}» any more ({inline(why.rstrip('.'), 120)}). Its answer:"
+
 
 NO_TURN_TO_STOP = "Nothing is running here."
 NO_TURN_TO_RETRY = "There is no finished turn here to run again."
@@ -160,6 +176,12 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
 
 CARD_EXPIRED = "nobody answered in time"
 CARD_OF_ENDED_TURN = "the turn has ended"
+
+
+def card_too_late(by: str) -> str:
+    return f"{inline(by)} decided when nobody waited for it any more, so nothing was run"
+
+
 COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can allow it; make it shorter"
 
 
@@ -188,6 +210,56 @@ def busy_set(mode: str) -> str:
 
 
 BUSY_USAGE = "Type `!busy steer`, `!busy queue` or `!busy interrupt`."
+
+
+# -- pauses and queues ----------------------------------------------------------------------------------------------
+
+
+def paused_now(everywhere: bool, running: int) -> str:
+    what, how = ("Every room", "!resume all") if everywhere else ("This room", "!resume")
+    goes_on = f" {plural(running, 'turn')} still running: `!stop` ends one." if running else ""
+    return f"⏸️ {what} is paused: messages and fires wait until `{how}`; watches go on looking.{goes_on}"
+
+
+def paused_already(by: str) -> str:
+    return f"⏸️ It is paused already, by {inline(by)}."
+
+
+def resumed(everywhere: bool, waiting: int) -> str:
+    what = "Every room goes" if everywhere else "This room goes"
+    return f"▶️ {what} on." + (f" {plural(waiting, 'message')} waited and will run now." if waiting else "")
+
+
+NOT_PAUSED = "Nothing is paused here."
+ALL_PAUSED = "Every room is paused; `!resume all` ends that."
+
+
+def paused_told(by: str, everywhere: bool) -> str:
+    what = "Every room" if everywhere else "This room"
+    return f"⏸️ {what} is paused (by {inline(by)}): your message is kept and waits until it goes on."
+
+
+def queue_line(number: int, who: str, words: str, since: str) -> str:
+    return f"{number}. {inline(who)}: {inline(words, 60)} · since {since}"
+
+
+def queue_shown(lines: Sequence[str], rest: int) -> str:
+    more = [f"… and {rest} more"] if rest else []
+    return "\n".join([f"📥 {plural(len(lines) + rest, 'message')} waiting here:", *lines, *more])
+
+
+NOTHING_WAITS = "Nothing waits here."
+QUEUE_USAGE = "Type `!queue` to see what waits, and `!queue drop N` to take number N out."
+NOT_YOURS_TO_DROP = "Only the owner, or who wrote it, may take that out of the queue."
+
+
+def queue_dropped(number: int, who: str) -> str:
+    return f"🚫 Number {number} ({inline(who)}) is out of the queue."
+
+
+def queue_has_no(number: int, numbers: Sequence[int]) -> str:
+    known = ", ".join(map(str, numbers))
+    return f"No number {number} waits here. " + (f"Waiting: {known}." if known else NOTHING_WAITS)
 
 
 # -- watches --------------------------------------------------------------------------------------------------------
@@ -288,7 +360,10 @@ def share_many(most: int) -> str:
 ABOUT_WATCH = "wakes me when the file changes or the time comes"
 ABOUT_UNWATCH = "takes a watch off"
 ABOUT_WATCHES = "lists the watches here"
-ABOUT_STOP = "ends the turn that runs here"
+ABOUT_STOP = "ends the turn that runs here, or with `all` every turn"
+ABOUT_QUEUE = "shows what waits here; takes one out"
+ABOUT_PAUSE = "what comes in waits: in this room, or with `all` everywhere"
+ABOUT_RESUME = "ends the pause of this room, or with `all` every pause"
 ABOUT_RETRY = "runs the last turn's work again"
 ABOUT_BUSY = "chooses what a message does while a turn runs here"
 ABOUT_STATUS = "shows what runs, waits and is watched here"
@@ -306,6 +381,15 @@ def help_text(lines: Iterable[tuple[str, str]]) -> str:
 WHY_USAGE = "Reply with `!why` to a message of mine, or type `!why` and the first letters of an id."
 WHY_UNKNOWN = "I don't know that message or id."
 NOTHING_RUNS = "Nothing is running here."
+
+
+def nothing_runs(waiting: int) -> str:
+    return NOTHING_RUNS + (f" {plural(waiting, 'message')} waiting." if waiting else "")
+
+
+def paused_line(by: str, since: str, everywhere: bool) -> str:
+    what, how = ("Every room", "!resume all") if everywhere else ("This room", "!resume")
+    return f"⏸️ {what} is paused, by {inline(by)}, for {since}: what comes waits until `{how}`."
 
 
 def running(agent: str, since: str, tool: str, waiting: int) -> str:

@@ -27,6 +27,8 @@ LEAVES = sorted(
 ALL = "all of them"
 GOES_WITH = {
     "focus": set[str](),
+    "pausing": set[str](),
+    "queue": set[str](),
     "retries": set[str](),
     "status": {"relay.history", "relay.script", "relay.surfaces.web.ledger_facts"},
     "stopping": set[str](),

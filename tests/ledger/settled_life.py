@@ -25,6 +25,7 @@ from relay.behaviours.posting.verbs import (
     ReactionRequested,
     ReactionSet,
 )
+from relay.behaviours.queue.verbs import QueueAsked
 from relay.behaviours.settings.verbs import SettingChosen
 from relay.behaviours.status.verbs import AnswerRequested
 from relay.behaviours.turns.verbs import (
@@ -121,6 +122,8 @@ class SettledLife:
             self._boot()
         self._put(PlaceOpened(surface="web", place=self._scope, room=ROOM, thread=True, limit=16_000))
         self._put(SettingChosen(name="busy", value="queue", by="Ada"))
+        self._put(SettingChosen(name="paused", value="yes", by="Ada"))
+        self._put(SettingChosen(name="paused", value="no", by="Ada"))
         message = self._message()
         self._turn(message)
         self._watch(message)
@@ -294,5 +297,6 @@ class SettledLife:
     def _answers(self, message: str) -> None:
         asked = self._put(AnswerRequested(what="status"), cause=message)
         self._post(asked, kind="notice")
+        self._post(self._put(QueueAsked(reply_to="m1"), cause=message), kind="notice")
         dead = self._put(PostRequested(kind="notice", text="to a place that is gone"))
         self._put(PostDead(post=dead, why="the place is gone"))

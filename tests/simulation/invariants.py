@@ -57,6 +57,10 @@ class Evidence:
             for cause in dict.fromkeys(i.caused_by):
                 self.effects[cause].append(i)
 
+    def withdrawn(self, prompt: str) -> list[Interaction]:
+        """Its withdrawal, if it was withdrawn."""
+        return [i for i in self.verbs["turn.withdrawn"] if i.body["prompt"] == prompt]
+
     def caused(self, id: str, verb: str) -> list[Interaction]:
         return [i for i in self.effects[id] if i.verb == verb]
 
@@ -143,8 +147,11 @@ def _messages(e: Evidence) -> Iterator[str]:
         if i.body["command"] is None:
             prompts = [p for p in e.caused(i.id, "turn.prompted") if p.body["source"] == i.id]
             yield from _exactly_one("prompted", i, prompts)
-            if m.reactions.get(("-", "👀")) != 1:
-                yield f"message {m.id} never got its 👀"
+            dropped = [w for p in prompts for w in e.withdrawn(p.id)]
+            if m.reactions.get(("-", "🚫" if dropped else "👀")) != 1:
+                yield f"message {m.id} never got its receipt"
+            if m.reactions.get(("-", "📥")):
+                yield f"message {m.id} still says that it waits"
         elif i.body["late"]:
             yield from _exactly_one("told to be late", i, e.caused(i.id, "post.requested"))
 

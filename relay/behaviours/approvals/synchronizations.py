@@ -12,11 +12,15 @@ from relay.behaviours.approvals.verbs import ApprovalAsked, ApprovalClosed, Deci
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.intake.verbs import ChannelChosen, ChannelReacted
 from relay.behaviours.posting.concept import Outbox
-from relay.behaviours.posting.verbs import CardChoice, PostEditRequested, PostRequested
+from relay.behaviours.posting.notices import notices
+from relay.behaviours.posting.verbs import CardChoice, PostEditRequested
+from relay.behaviours.turns.concept import Turns
 from relay.behaviours.turns.verbs import ToolAsked, TurnEnded
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
+OUTCOME_ROOM = 400
+"""UTF-16 units that the line of a card's outcome may take, below what the card says."""
 CHOICES = (CardChoice(value="allow", label="✅ Allow once"), CardChoice(value="deny", label="❌ Deny"))
 
 
@@ -54,23 +58,19 @@ def open_card(i: Interaction, p: ToolAsked, view: View) -> Iterable[Draft]:
 
 @rule(ApprovalAsked)
 def post_card(i: Interaction, p: ApprovalAsked, view: View) -> Iterable[Draft]:
-    yield Draft.of(
-        PostRequested(
-            kind="card",
-            text=_card_text(p, view),
-            ping=tuple(a for a in p.approvers if a != "owner") or ("owner",),
-            turn=p.turn,
-            approval=i.id,
-            choices=CHOICES,
-        ),
-        "post-card",
+    yield from notices(
         i.id,
-        "card",
-        0,
-        actor="rule:post-card",
-        scope=i.scope,
-        caused_by=[i.id],
-        outside=[f"card:{i.id}"],
+        i.scope,
+        _card_text(p, view),
+        view,
+        label="post-card",
+        by="rule:post-card",
+        kind="card",
+        ping=tuple(a for a in p.approvers if a != "owner") or ("owner",),
+        turn=p.turn,
+        approval=i.id,
+        choices=CHOICES,
+        room=OUTCOME_ROOM,
     )
 
 
@@ -110,6 +110,19 @@ def _decide(
             scope=i.scope,
             caused_by=[i.id],
         )
+        return
+    turns = view.of(Turns)
+    running = turns.lane(approval.scope).running
+    if running is None or running.turn != approval.turn or approval.turn in turns.state.orphans:
+        # Nobody waits for it: to say that it was allowed would be untrue.
+        yield Draft.of(
+            DecisionRefused(approval=card, by=name, why="nobody waits"),
+            i.id,
+            actor="rule:decide",
+            scope=i.scope,
+            caused_by=[i.id],
+        )
+        yield closing(approval, "withdrawn", "relay", texts.card_too_late(name), i.id, "rule:decide")
         return
     yield closing(approval, outcome, name, reason, i.id, "rule:decide")
 

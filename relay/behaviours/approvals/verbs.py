@@ -49,4 +49,4 @@ class DecisionRefused(Payload):
     VERB: ClassVar[str] = "approval.refused"
     approval: str
     by: str
-    why: Literal["not an approver", "already decided"]
+    why: Literal["not an approver", "already decided", "nobody waits"]

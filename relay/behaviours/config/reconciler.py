@@ -41,6 +41,7 @@ def loaded(access: Access, *, boot: str, count: int, digest: str, zone: str) -> 
         people={name: {"web": name} | person.ids() for name, person in access.people.items()},
         approval_ms=access.limits.approval,
         queue=access.limits.queue,
+        agents=access.limits.agents,
         watches=access.limits.watches,
     )
     return Draft.of(payload, boot, count, actor="relay", caused_by=())

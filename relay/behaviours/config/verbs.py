@@ -51,5 +51,7 @@ class ConfigLoaded(Payload):
     """name → surface → id."""
     approval_ms: int
     queue: int
+    agents: int = 0
+    """The most turns that may run at once; 0 where an earlier relay did not say."""
     watches: int
     """The most watches that may be armed at once."""

@@ -179,6 +179,7 @@ class Intake:
                     room=room,
                     thread=place.thread,
                     limit=self._surface.capabilities.limit,
+                    title=clean_text(place.title)[:100],
                 )
             )
         drafts.append(
@@ -208,7 +209,7 @@ class Intake:
         role = self._role(room, event.person)
         if role in ("stranger", "webhook", "peer"):
             return
-        turn, approval, sources, asker = await self._turn_of(target)
+        turn, approval, sources, asker, turn_role = await self._turn_of(target)
         payload = ChannelReacted(
             surface=self._surface.name,
             place=event.place,
@@ -223,6 +224,7 @@ class Intake:
             turn=turn,
             approval=approval,
             sources=sources,
+            turn_role=turn_role,
             asker=asker,
         )
         await self._parts.engine.admit(
@@ -282,8 +284,9 @@ class Intake:
 
     async def _turn_of(
         self, target: Interaction
-    ) -> tuple[str | None, str | None, tuple[str, ...], str | None]:
-        """The turn that a message belongs to, its approval if it is a card, what the turn took, who asked for it."""
+    ) -> tuple[str | None, str | None, tuple[str, ...], str | None, str]:
+        """The turn that a message belongs to, its approval if it is a card, what the turn took, who asked for it, and
+        the role it had."""
         store = self._parts.engine.store
         approval: str | None = None
         asker: str | None = None
@@ -301,7 +304,7 @@ class Intake:
                         took[-1].id if took[-1].verb == TurnStarted.VERB else took[-1].read(TurnSteered).turn
                     )
             if turn is None:
-                return None, approval, (), asker
+                return None, approval, (), asker, ""
             ended = await store.by_outside(f"ended:{turn}")
             if ended:
                 end = ended[-1].read(TurnEnded)
@@ -310,10 +313,11 @@ class Intake:
                     approval,
                     end.sources,
                     asker or next((o.person for o in end.origins if o.person), None),
+                    ended[-1].role,
                 )
             started = (await store.by_ids([turn])).get(turn)
             if started is None:
-                return turn, approval, (), asker
+                return turn, approval, (), asker, ""
             begun = started.read(TurnStarted)
             prompts = await store.by_ids(begun.takes[:1])
             first = next(iter(prompts.values()), None)
@@ -322,9 +326,10 @@ class Intake:
                 approval,
                 begun.sources,
                 asker or (first.read(TurnPrompted).origin.person if first else None),
+                started.role,
             )
         except BadInteraction:  # redacted since: the reaction is still recorded, with what is known
-            return turn, approval, (), asker
+            return turn, approval, (), asker, ""
 
     async def _place(self, place: str) -> Place | None:
         if place not in self._places:

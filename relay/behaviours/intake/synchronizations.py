@@ -6,27 +6,9 @@ from collections.abc import Iterable
 
 from relay import texts
 from relay.behaviours.intake.verbs import ChannelMessage
-from relay.behaviours.posting.verbs import ReactionRequested, notice
+from relay.behaviours.posting.verbs import notice
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
-
-RECEIPT = "👀"
-
-
-@rule(ChannelMessage)
-def acknowledge_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
-    """A message that will be worked on gets 👀, after it is durable."""
-    if p.command is None:
-        yield Draft.of(
-            ReactionRequested(message=p.message, emoji=RECEIPT),
-            "acknowledge-message",
-            i.id,
-            p.message,
-            RECEIPT,
-            actor="rule:acknowledge-message",
-            scope=i.scope,
-            caused_by=[i.id],
-        )
 
 
 @rule(ChannelMessage)

@@ -55,6 +55,8 @@ class ChannelReacted(Payload):
     approval: str | None = None
     sources: tuple[str, ...] = ()
     """What that turn had taken: the interactions whose text it was."""
+    turn_role: str = ""
+    """Whose authority that turn had."""
     asker: str | None = None
     """Who wrote the message, or started the turn."""
 

@@ -16,9 +16,13 @@ class PlaceOpened(Payload):
     room: str
     thread: bool
     limit: int
+    title: str = ""
+    """What people call it, as it was called then."""
 
 
-def opened(scope: str, *, surface: str, place: str, room: str, thread: bool, limit: int) -> Draft:
+def opened(
+    scope: str, *, surface: str, place: str, room: str, thread: bool, limit: int, title: str = ""
+) -> Draft:
     """The record that a scope is posted there; one for each scope."""
-    payload = PlaceOpened(surface=surface, place=place, room=room, thread=thread, limit=limit)
+    payload = PlaceOpened(surface=surface, place=place, room=room, thread=thread, limit=limit, title=title)
     return Draft.of(payload, scope, 0, actor="relay", scope=scope)

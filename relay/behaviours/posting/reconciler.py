@@ -26,6 +26,7 @@ from relay.behaviours.posting.verbs import (
     ReactionSet,
 )
 from relay.errors import BadInteraction, RelayError, SurfaceError
+from relay.ledger.canonical import clean_text
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft, Interaction
 from relay.ledger.reconciler import Held, Item, Reconciler
@@ -129,7 +130,7 @@ class Poster:
         try:
             message = await surface.post(place, outgoing, nonce_of(post))
         except SurfaceError as error:
-            await self._refused(request, owed, error, held)
+            await self._refused(request, wanted, owed, error, held)
             return
         await self._sent(request, wanted, surface, place, message, held)
 
@@ -160,6 +161,7 @@ class Poster:
                 room=f"{surface.name}:{place.room}",
                 thread=place.thread,
                 limit=surface.capabilities.limit,
+                title=clean_text(place.title)[:100],
             )
         )
         return surface, place.place
@@ -207,9 +209,13 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, outside=[f"{surface.name}:{message}"]))
 
-    async def _refused(self, request: Interaction, owed: OwedPost, error: SurfaceError, held: Held) -> None:
-        if error.kind != "transient":
-            await self._dead(request, str(error), held)
+    async def _refused(
+        self, request: Interaction, wanted: PostRequested, owed: OwedPost, error: SurfaceError, held: Held
+    ) -> None:
+        if error.kind == "permanent":  # a fatal one waits for a person to mend the surface
+            placed = held.view.of(Places).of(request.scope)
+            offered = placed.room if placed and placed.thread and wanted.kind == "answer" else ""
+            await self._dead(request, str(error), held, room=offered, wanted=wanted)
             return
         attempt = owed.attempts + 1
         wait = error.retry_after_ms or min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** min(attempt, 16))
@@ -218,10 +224,29 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, attempt))
 
-    async def _dead(self, request: Interaction, why: str, held: Held) -> None:
+    async def _dead(
+        self,
+        request: Interaction,
+        why: str,
+        held: Held,
+        *,
+        room: str = "",
+        wanted: PostRequested | None = None,
+    ) -> None:
         self._first_try.pop(request.id, None)
         log.warning("post %s is dead: %s", request.id[:10], why)
-        await held.admit(self._draft(PostDead(post=request.id, why=why), request, request.id))
+        dead = PostDead(post=request.id, why=why)
+        if room and wanted is not None:
+            dead = PostDead(
+                post=request.id,
+                why=why,
+                room=room,
+                text=wanted.text,
+                files=wanted.files,
+                ping=wanted.ping,
+                turn=wanted.turn,
+            )
+        await held.admit(self._draft(dead, request, request.id))
 
     def _draft(
         self,
@@ -243,7 +268,7 @@ class Poster:
             return
         surface, place = where
         failed = ""
-        if surface.capabilities.reactions:
+        if surface.capabilities.reactions and not self._overtaken(owed, held):
             try:
                 await surface.react(place, owed.message, owed.emoji, add=owed.add)
             except SurfaceError as error:
@@ -252,6 +277,12 @@ class Poster:
                 failed = str(error)
         cause = (await held.engine.store.by_ids([request]))[request]
         await held.admit(self._draft(ReactionSet(request=request, failed=failed), cause, request))
+
+    def _overtaken(self, owed: OwedReaction, held: Held) -> bool:
+        """Whether another request for the same emoji waits behind this one: only the last of them is to be seen."""
+        behind = held.view.of(Outbox).state.reactions.get(owed.scope, {}).values()
+        same = [r.request for r in behind if (r.message, r.emoji) == (owed.message, owed.emoji)]
+        return bool(same) and same[-1] != owed.request
 
     async def _edit(self, request: str, held: Held) -> None:
         outbox = held.view.of(Outbox)

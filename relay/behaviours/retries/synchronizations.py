@@ -18,10 +18,28 @@ RETRY = Command("!retry", "!retry", texts.ABOUT_RETRY)
 
 
 def _retry(
-    i: Interaction, turn: str, name: str, person: str, room: str, sources: Sequence[str], message: str
+    i: Interaction,
+    turn: str,
+    name: str,
+    person: str,
+    room: str,
+    sources: Sequence[str],
+    message: str,
+    had: str,
 ) -> Draft:
+    """`had` is the role that the turn had. What somebody else asked for does not become the owner's by being run
+    again, and what was the owner's does not stay so for another."""
+    asked = TurnRetryAsked(
+        turn=turn,
+        by=name,
+        person=person,
+        room=room,
+        sources=tuple(sources),
+        message=message,
+        run_as=had if i.role == "owner" and had else i.role,
+    )
     return Draft.of(
-        TurnRetryAsked(turn=turn, by=name, person=person, room=room, sources=tuple(sources), message=message),
+        asked,
         i.id,
         actor="rule:retry",
         role=i.role,
@@ -41,7 +59,7 @@ def retry_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[
     elif i.role != "owner" and all(o.person != person for o in last.origins):
         yield notice(i, texts.NOT_YOURS_TO_RETRY, label="retry-by-command", reply_to=p.message)
     else:
-        yield _retry(i, last.turn, p.name, person, p.room, last.sources, p.message)
+        yield _retry(i, last.turn, p.name, person, p.room, last.sources, p.message, last.role)
 
 
 @rule(ChannelReacted)
@@ -54,7 +72,7 @@ def retry_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable
     if running is not None and running.turn == p.turn:
         return
     if i.role == "owner" or p.asker == person:
-        yield _retry(i, p.turn, p.name, person, p.room, p.sources, p.message)
+        yield _retry(i, p.turn, p.name, person, p.room, p.sources, p.message, p.turn_role)
 
 
 @rule(TurnRetryAsked)
@@ -69,7 +87,7 @@ def prompt_on_retry(i: Interaction, p: TurnRetryAsked, view: View) -> Iterable[D
         "prompt-on-retry",
         i.id,
         actor="rule:prompt-on-retry",
-        role=i.role,
+        role=p.run_as or i.role,
         scope=i.scope,
         caused_by=[i.id],
     )

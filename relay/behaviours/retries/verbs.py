@@ -17,3 +17,5 @@ class TurnRetryAsked(Payload):
     room: str
     sources: tuple[str, ...]
     message: str | None = None
+    run_as: str = ""
+    """The authority that it runs with: never more than the turn had, nor than who asks has."""

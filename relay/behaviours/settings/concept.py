@@ -25,7 +25,8 @@ class Settings(Concept[SettingsState]):
 
     @on(SettingChosen)
     def chosen(self, i: Interaction, p: SettingChosen) -> None:
-        self.state.scopes.setdefault(i.scope, {})[p.name] = p.value
+        if p.name != "paused":  # of that the lanes themselves keep account
+            self.state.scopes.setdefault(i.scope, {})[p.name] = p.value
 
     def busy(self, scope: str, default: Busy) -> Busy:
         """What a message does that comes while a turn runs."""

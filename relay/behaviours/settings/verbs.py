@@ -8,9 +8,9 @@ from relay.ledger.interaction import Payload
 
 
 class SettingChosen(Payload):
-    """A choice for the scope of the interaction."""
+    """A choice for the scope of the interaction: a thread or room; for `paused` a room, or none for every room."""
 
     VERB: ClassVar[str] = "setting.chosen"
-    name: Literal["busy"]
+    name: Literal["busy", "paused"]
     value: str
     by: str

@@ -8,14 +8,15 @@ from typing import Literal
 
 from relay import texts
 from relay.behaviours.config.concept import Configured
-from relay.behaviours.posting.verbs import PostRequested
+from relay.behaviours.posting.notices import notices
 from relay.behaviours.status.concept import Question, Questions
 from relay.behaviours.status.telling import tell
 from relay.ledger.chain import chain_of
 from relay.ledger.fold import View
-from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
+
+MOST_TOLD = 16_000
 
 
 def reconcilers(parts: Parts) -> list[Reconciler]:
@@ -50,15 +51,14 @@ class Answerer:
         else:
             text = self._status(question, held.view)
         await held.admit(
-            Draft.of(
-                PostRequested(kind="notice", text=text[:16_000], reply_to=question.reply_to),
-                "answer",
+            *notices(
                 item.key,
-                "notice",
-                0,
-                actor="relay",
-                scope=question.scope,
-                caused_by=[item.key],
+                question.scope,
+                text[:MOST_TOLD],
+                held.view,
+                label="answer",
+                by="relay",
+                reply_to=question.reply_to,
             )
         )
 

@@ -78,6 +78,7 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     ),
     "reaction.requested": lambda b: f"owes {_text(b, 'emoji')}",
     "reaction.set": lambda b: "reaction set" if not b.get("failed") else f"no reaction: {_text(b, 'failed')}",
+    "queue.asked": lambda b: "asked what waits",
     "status.asked": lambda b: f"asked for {_text(b, 'what')}",
 }
 

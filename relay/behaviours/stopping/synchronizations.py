@@ -15,7 +15,7 @@ from relay.behaviours.turns.verbs import TurnPrompted, TurnStopAsked, TurnWithdr
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-STOP = Command("!stop", "!stop", texts.ABOUT_STOP)
+STOP = Command("!stop", "!stop [all]", texts.ABOUT_STOP)
 
 
 def _stop(i: Interaction, turn: str, by: str) -> Draft:
@@ -32,6 +32,9 @@ def _may(i: Interaction, person: str, running: Running) -> bool:
 def stop_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
     if p.command != STOP.word or p.late:
         return
+    if p.text.lower().split()[1:2] == ["all"]:
+        yield from _stop_all(i, p, view)
+        return
     running = view.of(Turns).lane(i.scope).running
     if running is None:
         yield notice(i, texts.NO_TURN_TO_STOP, label="stop-by-command", reply_to=p.message)
@@ -39,6 +42,30 @@ def stop_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[D
         yield notice(i, texts.NOT_YOURS_TO_STOP, label="stop-by-command", reply_to=p.message)
     else:
         yield _stop(i, running.turn, p.name)
+
+
+def _stop_all(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
+    """Every turn of every room: the owner's alone."""
+    turns = view.of(Turns)
+    if i.role != "owner":
+        yield notice(i, texts.OWNER_ONLY, label="stop-by-command", reply_to=p.message)
+        return
+    stopped, waiting = 0, sum(len(lane.waiting) for lane in turns.state.lanes.values())
+    for scope, turn in turns.state.running.items():
+        stopped += 1
+        yield Draft.of(
+            TurnStopAsked(turn=turn, by=p.name),
+            i.id,
+            turn,
+            actor="rule:stop",
+            role=i.role,
+            scope=scope,
+            caused_by=[i.id],
+        )
+    paused = "" in turns.state.paused
+    yield notice(
+        i, texts.stopping_all(stopped, 0 if paused else waiting), label="stop-all", reply_to=p.message
+    )
 
 
 @rule(ChannelReacted)
@@ -71,5 +98,7 @@ def interrupt_when_chosen(i: Interaction, p: TurnPrompted, view: View) -> Iterab
     room = view.of(Configured).room(p.room)
     if running is None or p.origin.kind != "message" or room is None:
         return
+    if view.of(Turns).pause_of(p.room) is not None:
+        return  # it would end what runs, and not run itself
     if view.of(Settings).busy(i.scope, room.busy) == "interrupt":
         yield _stop(i, running.turn, p.origin.name)

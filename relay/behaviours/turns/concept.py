@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded
+from relay.behaviours.places.verbs import PlaceOpened
+from relay.behaviours.settings.verbs import SettingChosen
 from relay.behaviours.turns.verbs import (
     FileShared,
     Origin,
@@ -37,6 +39,10 @@ class Waiting:
     tries: int
     role: str
     at: int
+    number: int = 0
+    """What people call it by, as long as it waits: it grows in a lane and begins anew when nothing waits there."""
+    held: bool = False
+    """It did not run at once, and its message says so."""
     files: list[SharedFile] = field(default_factory=list[SharedFile])
     """For a continuation: what the agent had handed over before it was cut off."""
 
@@ -62,6 +68,8 @@ class Running:
     tool: str = ""
     stop: str | None = None
     """Who asked it to end."""
+    newest: list[Waiting] = field(default_factory=list[Waiting])
+    """What it took last out of the lane."""
 
 
 @dataclass(slots=True)
@@ -73,6 +81,8 @@ class Last:
     sources: list[str]
     origins: list[Origin]
     status: str
+    role: str = ""
+    """Whose authority it ran with."""
     files: list[SharedFile] = field(default_factory=list[SharedFile])
 
 
@@ -85,6 +95,17 @@ class Lane:
     last: Last | None = None
     session: str | None = None
     agent: str = ""
+    room: str = ""
+
+
+@dataclass(slots=True)
+class Pause:
+    """No turn begins: since when, and by whom."""
+
+    by: str
+    at: int
+    told: dict[str, str] = field(default_factory=dict[str, str])
+    """Lane and person → the prompt by which they are told of it, once."""
 
 
 @dataclass(slots=True)
@@ -92,6 +113,10 @@ class TurnsState:
     boot: str = ""
     queue: int = 0
     """How many prompts may wait in a scope, as access.json says; 0 before it was read."""
+    agents: int = 0
+    """How many turns may run at once; 0 when nobody said."""
+    paused: dict[str, Pause] = field(default_factory=dict[str, Pause])
+    """room → its pause; under the empty name that of every room."""
     lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
     startable: dict[str, int] = field(default_factory=dict[str, int])
     """Scopes whose lane has prompts and no turn: what the driver owes; the value is the seq since when."""
@@ -103,22 +128,39 @@ class TurnsState:
 
 class Turns(Concept[TurnsState]):
     """See the module. A prompt is forgotten when a turn has taken it or it was withdrawn, a turn when it has ended (the
-    last one of a scope when the next ends). So the state grows with the number of scopes and with what waits."""
+    last one of a scope when the next ends), a pause when it is over. So the state grows with the number of scopes and
+    with what waits."""
 
     NAME = "turns"
     State = TurnsState
 
     @on(ConfigLoaded)
     def begin_boot(self, i: Interaction, p: ConfigLoaded) -> None:
-        self.state.queue = p.queue
+        self.state.queue, self.state.agents = p.queue, p.agents
         if p.boot == self.state.boot:
             return
         self.state.boot = p.boot
         self.state.orphans |= {turn: scope for scope, turn in self.state.running.items()}
 
+    @on(PlaceOpened)
+    def placed(self, i: Interaction, p: PlaceOpened) -> None:
+        self.state.lanes.setdefault(i.scope, Lane()).room = p.room
+
+    @on(SettingChosen)
+    def chosen(self, i: Interaction, p: SettingChosen) -> None:
+        if p.name != "paused":
+            return
+        if p.value == "yes":
+            self.state.paused.setdefault(i.scope, Pause(p.by, i.at))
+        elif i.scope:
+            self.state.paused.pop(i.scope, None)
+        else:
+            self.state.paused.clear()
+
     @on(TurnPrompted)
     def prompted(self, i: Interaction, p: TurnPrompted) -> None:
         lane = self.state.lanes.setdefault(i.scope, Lane())
+        lane.room = p.room
         # Decided here and not by a rule: until the rule's withdrawal is durable a turn could have taken the prompt.
         # What continues was taken before a restart, and stays taken.
         if p.origin.kind == "message" and p.continues is None and 0 < self.state.queue <= len(lane.waiting):
@@ -126,6 +168,11 @@ class Turns(Concept[TurnsState]):
             return
         sources = list(p.sources) or [p.source]
         waiting = Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at)
+        waiting.number = max((w.number for w in lane.waiting), default=0) + 1
+        pause = self.pause_of(p.room)
+        waiting.held = pause is not None or lane.running is not None or bool(lane.waiting) or self._all_busy
+        if pause is not None and p.origin.kind == "message" and p.continues is None:
+            pause.told.setdefault(f"{i.scope} {p.origin.person}", i.id)
         if lane.last is not None and lane.last.turn == p.continues:
             waiting.files = lane.last.files
         # Work that was cut off began before everything that waits, so it goes on first.
@@ -152,6 +199,7 @@ class Turns(Concept[TurnsState]):
             steers=p.steers,
             tries=max((w.tries for w in taken), default=0),
             files=[file for w in taken for file in w.files],
+            newest=taken,
         )
         self.state.startable.pop(i.scope, None)
         self.state.running[i.scope] = i.id
@@ -165,6 +213,7 @@ class Turns(Concept[TurnsState]):
             lane.running.prompts.append(p.prompt)
             lane.running.sources.append(p.source)
             lane.running.origins.extend(w.origin for w in taken)
+            lane.running.newest = taken
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
 
@@ -207,7 +256,7 @@ class Turns(Concept[TurnsState]):
         if lane.running is None or lane.running.turn != p.turn:
             return
         files = lane.running.files
-        lane.last = Last(p.turn, p.room, list(p.sources), list(p.origins), p.status, files)
+        lane.last = Last(p.turn, p.room, list(p.sources), list(p.origins), p.status, i.role, files)
         lane.running = None
         self.state.running.pop(i.scope, None)
         if lane.waiting:
@@ -228,13 +277,24 @@ class Turns(Concept[TurnsState]):
         """The scope's lane; an empty one for a scope that was never prompted."""
         return self.state.lanes.get(scope) or Lane()
 
+    def pause_of(self, room: str) -> Pause | None:
+        """The pause that holds a room's lanes, if one does: that of all rooms, or its own."""
+        return self.state.paused.get("") or self.state.paused.get(room)
+
+    @property
+    def _all_busy(self) -> bool:
+        return 0 < self.state.agents <= len(self.state.running)
+
     def told(self, scope: str, now_ms: int) -> list[str]:
         lane = self.lane(scope)
-        if lane.running is None:
-            return [texts.NOTHING_RUNS]
-        running = lane.running
-        return [
-            texts.running(
-                running.agent, texts.span(now_ms - running.started_at), running.tool, len(lane.waiting)
-            )
-        ]
+        running, pause = lane.running, self.pause_of(lane.room)
+        lines: list[str] = []
+        if running is not None:
+            since = texts.span(now_ms - running.started_at)
+            lines.append(texts.running(running.agent, since, running.tool, len(lane.waiting)))
+        else:
+            lines.append(texts.nothing_runs(len(lane.waiting)))
+        if pause is not None:
+            everywhere = "" in self.state.paused
+            lines.append(texts.paused_line(pause.by, texts.span(now_ms - pause.at), everywhere))
+        return lines

@@ -60,10 +60,13 @@ class TurnDriver:
         return self.parts.access.limits.agents
 
     def owes(self, view: View) -> Iterable[Item]:
-        state = view.of(Turns).state
+        turns = view.of(Turns)
+        state = turns.state
         for turn, scope in list(state.orphans.items()):
             yield Item(f"interrupted:{turn}", scope)
         for scope in list(state.startable):
+            if turns.pause_of(turns.lane(scope).room) is not None:
+                continue
             if not any(orphaned == scope for orphaned in state.orphans.values()):
                 yield Item(f"lane:{scope}", scope)
 
@@ -97,7 +100,11 @@ class TurnDriver:
 
     async def _run_lane(self, scope: str, held: Held) -> None:
         lane = held.view.of(Turns).lane(scope)
-        if lane.running is not None or not lane.waiting:
+        if (
+            lane.running is not None
+            or not lane.waiting
+            or held.view.of(Turns).pause_of(lane.room) is not None
+        ):
             return
         taken = self._choose(lane)
         room = taken[0].room

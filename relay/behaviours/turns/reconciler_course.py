@@ -27,6 +27,9 @@ from relay.behaviours.approvals.verbs import CARD_COMMAND
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.places.concept import Places
 from relay.behaviours.posting.chunks import chunk
+from relay.behaviours.posting.imitation import neutralised
+from relay.behaviours.posting.notices import limit_of
+from relay.behaviours.posting.tables import fence_tables
 from relay.behaviours.posting.verbs import PostRequested
 from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns import verbs
@@ -40,6 +43,7 @@ from relay.surfaces.surface import LiveView
 from watch_supervisor.plain_text import plain
 
 MOST_REPLY = 200_000
+MOST_NOTICE = 4_000
 PART_OF_REPLY = 10_000
 """UTF-16 units of one `turn.replied`: well within a payload, whatever the characters."""
 CANCEL_LIMIT_S = 15.0
@@ -139,8 +143,12 @@ class Course:
                 self._asked.pop(request, None)
             case Notice(text):
                 self._notices += 1
-                payload = PostRequested(kind="notice", text=text[:4000], turn=self.turn_id)
-                await self.held.admit(self._draft(payload, "agent", self.turn_id, "notice", self._notices))
+                told = neutralised(self.parts.mask(plain(text[:MOST_NOTICE])))
+                pieces = chunk(told, limit_of(self.held.view, self.scope))
+                for index, piece in enumerate(pieces):
+                    payload = PostRequested(kind="notice", text=piece.shown, turn=self.turn_id)
+                    key = ("agent", self.turn_id, "notice", self._notices, index)
+                    await self.held.admit(self._draft(payload, *key))
             case TurnEnded():
                 self._end = event
 
@@ -212,7 +220,8 @@ class Course:
         view = self.held.view
         room = view.of(Configured).room(self.running.room)
         mode = view.of(Settings).busy(self.scope, room.busy if room else "queue")
-        if mode != "steer" or not self.session.capabilities.steer:
+        paused = view.of(Turns).pause_of(self.running.room) is not None
+        if mode != "steer" or paused or not self.session.capabilities.steer:
             return
         lane = view.of(Turns).lane(self.scope)
         for waiting in list(lane.waiting):
@@ -292,6 +301,7 @@ class Course:
         text = self.parts.mask(plain("".join(self._text)).strip())
         if self._length > MOST_REPLY:
             text = text[:MOST_REPLY] + texts.REPLY_CUT
+        text = fence_tables(text, limit_of(self.held.view, self.scope))
         pieces = [piece.shown for piece in chunk(text, PART_OF_REPLY)] if text else []
         if not pieces and running.files:
             pieces = ["📎"]

@@ -9,13 +9,24 @@ from relay.behaviours.config.concept import Configured
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import PostRequested, ReactionRequested, notice
 from relay.behaviours.turns.concept import Turns
-from relay.behaviours.turns.verbs import Origin, SessionLost, TurnEnded, TurnPrompted, TurnWithdrawn
+from relay.behaviours.turns.verbs import (
+    Origin,
+    SessionLost,
+    TurnEnded,
+    TurnPrompted,
+    TurnStarted,
+    TurnSteered,
+    TurnWithdrawn,
+)
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
 MOST_TRIES = 3
 """How often interrupted work is picked up by itself; then a person is asked."""
 SILENT = "👌"
+TAKEN = "👀"
+WAITS = "📥"
+DROPPED = "🚫"
 
 
 @rule(ChannelMessage)
@@ -32,6 +43,58 @@ def prompt_on_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable
             scope=i.scope,
             caused_by=[i.id],
         )
+
+
+@rule(TurnPrompted)
+def acknowledge_prompt(i: Interaction, p: TurnPrompted, view: View) -> Iterable[Draft]:
+    """The receipt, once it is durable: 👀 when it runs at once, 📥 when it waits. What goes on has its own already."""
+    if p.continues is not None or p.origin.message is None:
+        return
+    for waiting in view.of(Turns).lane(i.scope).waiting:
+        if waiting.prompt == i.id:
+            yield _mark(i, p.origin.message, WAITS if waiting.held else TAKEN)
+
+
+@rule(TurnStarted)
+def mark_started(i: Interaction, p: TurnStarted, view: View) -> Iterable[Draft]:
+    yield from _mark_taken(i, view)
+
+
+@rule(TurnSteered)
+def mark_steered(i: Interaction, p: TurnSteered, view: View) -> Iterable[Draft]:
+    yield from _mark_taken(i, view)
+
+
+def _mark_taken(i: Interaction, view: View) -> Iterable[Draft]:
+    """What waited and is taken by a turn: 📥 becomes 👀."""
+    running = view.of(Turns).lane(i.scope).running
+    waited = [w for w in running.newest if w.held and w.continues is None] if running is not None else []
+    for message in dict.fromkeys(w.origin.message for w in waited):
+        if message is not None:
+            yield _mark(i, message, TAKEN)
+            yield _mark(i, message, WAITS, add=False)
+
+
+@rule(TurnWithdrawn)
+def mark_dropped(i: Interaction, p: TurnWithdrawn, view: View) -> Iterable[Draft]:
+    """What leaves the lane without a turn: 🚫."""
+    if p.message is not None:
+        yield _mark(i, p.message, DROPPED)
+        if p.why != "queue full":
+            yield _mark(i, p.message, WAITS, add=False)
+
+
+def _mark(i: Interaction, message: str, emoji: str, *, add: bool = True) -> Draft:
+    return Draft.of(
+        ReactionRequested(message=message, emoji=emoji, add=add),
+        "receipt",
+        i.id,
+        message,
+        emoji,
+        actor="rule:receipt",
+        scope=i.scope,
+        caused_by=[i.id],
+    )
 
 
 @rule(TurnPrompted)
@@ -91,11 +154,11 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
         "failed": texts.turn_failed(p.reason or "no reason given"),
         "refused": texts.turn_refused(p.reason or "no reason given"),
         "limited": texts.turn_limited(p.reason),
-        "interrupted": texts.TURN_GOES_ON if p.resumable and p.tries < MOST_TRIES else texts.TURN_INTERRUPTED,
+        "interrupted": _interrupted(p, view),
     }[p.status]
-    ping = (
-        () if p.status in ("cancelled", "interrupted") else tuple(dict.fromkeys(o.person for o in p.origins))
-    )
+    # Who asked is called once: by the answer's last part, if there is one.
+    quiet = p.status in ("cancelled", "interrupted") or p.replies > 0
+    ping = () if quiet else tuple(dict.fromkeys(o.person for o in p.origins if o.person))
     yield Draft.of(
         PostRequested(kind="notice", text=text, reply_to=message, ping=ping, turn=p.turn),
         "tell-ended",
@@ -106,6 +169,13 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
         scope=i.scope,
         caused_by=[i.id],
     )
+
+
+def _interrupted(p: TurnEnded, view: View) -> str:
+    if not p.resumable or p.tries >= MOST_TRIES:
+        return texts.TURN_INTERRUPTED
+    paused = view.of(Turns).pause_of(p.room) is not None
+    return texts.TURN_GOES_ON_LATER if paused else texts.TURN_GOES_ON
 
 
 @rule(SessionLost)

@@ -12,6 +12,7 @@ from relay.behaviours.config.concept import Configured
 from relay.behaviours.config.verbs import ConfigLoaded
 from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage
+from relay.behaviours.posting.notices import notices
 from relay.behaviours.posting.verbs import PostRequested, notice
 from relay.behaviours.turns.verbs import Origin, TurnPrompted
 from relay.behaviours.watches.concept import Armed, Watches
@@ -201,16 +202,7 @@ def resume_on_watch(i: Interaction, p: WatchFired, view: View) -> Iterable[Draft
         text = texts.watch_notified(
             p.name, p.why, p.text, is_diff=watches.state.armed[p.armed].spec.source == "file"
         )
-        yield Draft.of(
-            PostRequested(kind="notice", text=text[:100_000]),
-            "resume-on-watch",
-            i.id,
-            "notice",
-            0,
-            actor="rule:resume-on-watch",
-            scope=i.scope,
-            caused_by=[i.id],
-        )
+        yield from notices(i.id, i.scope, text, view, label="resume-on-watch", by="rule:resume-on-watch")
     else:
         yield Draft.of(
             TurnPrompted(room=p.room, source=i.id, origin=Origin(kind="watch", name=p.name, person=p.person)),
@@ -257,7 +249,10 @@ def list_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[D
     if p.command != WATCHES.word or p.late:
         return
     lines = view.of(Watches).told(i.scope, i.at)
-    yield notice(i, "\n".join(lines) or texts.NO_WATCHES, label="list-by-command", reply_to=p.message)
+    text = "\n".join(lines) or texts.NO_WATCHES
+    yield from notices(
+        i.id, i.scope, text, view, label="list-by-command", by="rule:list-by-command", reply_to=p.message
+    )
 
 
 def judged_by_rule(spec: WatchSpec, inside: bool, protected: bool, via: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Holding the lanes of a room, or of every room."""

@@ -1,0 +1,1 @@
+"""Showing what waits in a lane, and taking one out."""
