@@ -239,8 +239,13 @@ def paused_told(by: str, everywhere: bool) -> str:
     return f"⏸️ {what} is paused (by {inline(by)}): your message is kept and waits until it goes on."
 
 
+def asker(name: str, by_watch: bool) -> str:
+    """Who wants a turn: a person, or a watch in its marks."""
+    return f"«{inline(name)}»" if by_watch else inline(name)
+
+
 def queue_line(number: int, who: str, words: str, since: str) -> str:
-    return f"{number}. {inline(who)}: {inline(words, 60)} · since {since}"
+    return f"{number}. {who}: {inline(words, 60)} · since {since}"
 
 
 def queue_shown(lines: Sequence[str], rest: int) -> str:
@@ -260,6 +265,35 @@ def queue_dropped(number: int, who: str) -> str:
 def queue_has_no(number: int, numbers: Sequence[int]) -> str:
     known = ", ".join(map(str, numbers))
     return f"No number {number} waits here. " + (f"Waiting: {known}." if known else NOTHING_WAITS)
+
+
+# -- the workbench --------------------------------------------------------------------------------------------------
+
+WORKBENCH = "📌 **What goes on here**"
+WORKBENCH_EMPTY = "Nothing runs, waits or is watched here."
+
+
+def workbench_running(agent: str, since: str, tool: str) -> str:
+    doing = f" · {inline(tool)}" if tool else ""
+    return f"▶️ {inline(agent)} works since {since}{doing}"
+
+
+def workbench_waiting(number: int, who: str, since: str) -> str:
+    return f"📥 {number}. {who} · since {since}"
+
+
+def workbench_watch(name: str, what: str, fires: int, last: str, due: str) -> str:
+    tail = f" · last: {inline(last)}" if last else ""
+    tail += f" · next: {due}" if due else ""
+    return f"👁️ «{inline(name)}» · {inline(what, 120)} · {plural(fires, 'fire')}{tail}"
+
+
+def workbench_card(until: str) -> str:
+    return f"🔐 a card waits for an answer until {until}"
+
+
+def workbench_rest(lines: int) -> str:
+    return f"… and {plural(lines, 'line')} more"
 
 
 # -- watches --------------------------------------------------------------------------------------------------------
@@ -385,6 +419,11 @@ NOTHING_RUNS = "Nothing is running here."
 
 def nothing_runs(waiting: int) -> str:
     return NOTHING_RUNS + (f" {plural(waiting, 'message')} waiting." if waiting else "")
+
+
+def paused_since(by: str, since: str, everywhere: bool) -> str:
+    what = "Every room" if everywhere else "This room"
+    return f"⏸️ {what} is paused, by {inline(by)}, since {since}"
 
 
 def paused_line(by: str, since: str, everywhere: bool) -> str:

@@ -24,6 +24,7 @@ class Capabilities:
     files: bool = True
     nonces: bool = True
     history: bool = True
+    pins: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,10 @@ class Surface(Protocol):
 
     async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
         """Another text for one of our messages; `close_card` takes its buttons away."""
+        ...
+
+    async def pin(self, place: str, message: str) -> None:
+        """Keep one of our messages at hand in its place. Pinning what is pinned is fine. Only where `pins` says so."""
         ...
 
     async def open_thread(self, room: str, title: str, nonce: str) -> str:

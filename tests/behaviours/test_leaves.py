@@ -32,8 +32,10 @@ GOES_WITH = {
     "retries": set[str](),
     "status": {"relay.history", "relay.script", "relay.surfaces.web.ledger_facts"},
     "stopping": set[str](),
+    "workbench": set[str](),
     "watches": {
         "relay.behaviours.focus",
+        "relay.behaviours.workbench",
         "relay.script",
         "relay.surfaces.web.ledger_facts",
         "relay.tools.watching",

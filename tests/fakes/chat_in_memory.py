@@ -49,6 +49,7 @@ class ChatInMemory:
     said: list[_Said] = field(default_factory=list[_Said])
     nonces: dict[str, str] = field(default_factory=dict[str, str])
     threads: dict[str, Place] = field(default_factory=dict[str, Place])
+    pinned: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     reactions: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def write(self, text: str, place: str = "main", person: Person | None = None) -> MessageEvent:
@@ -101,6 +102,10 @@ class ChatInMemory:
             raise SurfaceError("that message is not ours.")
         post = replace(self.said[index].post, text=text)
         self.said[index] = replace(self.said[index], post=replace(post, choices=()) if close_card else post)
+
+    async def pin(self, place: str, message: str) -> None:
+        await self._ours(place, message)
+        self.pinned.setdefault(place, {})[message] = None
 
     async def open_thread(self, room: str, title: str, nonce: str) -> str:
         if nonce not in self.nonces:

@@ -120,6 +120,7 @@ class Living:
     tasks: anyio.abc.TaskGroup
     mask: Callable[[str], str]
     runtimes: Callable[[FastClock], Mapping[str, Runtime]]
+    surface: Callable[[LocalChat, FastClock], ToldWhenReady] = ToldWhenReady
     chat: LocalChat = field(init=False)
     relay: Relay = field(init=False)
     _stop: anyio.Event = field(init=False)
@@ -136,7 +137,7 @@ class Living:
     async def start(self) -> None:
         """Start a relay over what is there, and wait until it listens."""
         self.chat = await LocalChat.open(self.folder / "page.db", chat_rooms(self.access), self.clock)
-        surface = ToldWhenReady(self.chat, self.clock)
+        surface = self.surface(self.chat, self.clock)
         self.relay = await build(
             access=self.access,
             digest="",
@@ -335,12 +336,13 @@ async def living(
     speed: float = 20.0,
     mask: Callable[[str], str] = lambda text: text,
     runtimes: Callable[[FastClock], Mapping[str, Runtime]] = scripted,
+    surface: Callable[[LocalChat, FastClock], ToldWhenReady] = ToldWhenReady,
     **room: Any,
 ) -> AsyncIterator[Living]:
     """A running relay; `room` are fields of `web:main`, and `limits` those of the limits that differ."""
     async with anyio.create_task_group() as tasks:
         made = access_ or access(folder, **room)
-        house = Living(folder, made, store or MemoryStore(), FastClock(speed), tasks, mask, runtimes)
+        house = Living(folder, made, store or MemoryStore(), FastClock(speed), tasks, mask, runtimes, surface)
         await house.start()
         try:
             yield house

@@ -54,6 +54,7 @@ from relay.behaviours.watches.verbs import (
     WatchRequested,
     WatchStarted,
 )
+from relay.behaviours.workbench.verbs import ViewShown
 from relay.ledger.interaction import Draft, Interaction, Payload, prepare
 from watch_supervisor.spec import parse_line
 
@@ -298,5 +299,6 @@ class SettledLife:
         asked = self._put(AnswerRequested(what="status"), cause=message)
         self._post(asked, kind="notice")
         self._post(self._put(QueueAsked(reply_to="m1"), cause=message), kind="notice")
+        self._put(ViewShown(message="m1", count=0))
         dead = self._put(PostRequested(kind="notice", text="to a place that is gone"))
         self._put(PostDead(post=dead, why="the place is gone"))

@@ -301,6 +301,9 @@ class Link:
     async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
         await self._ask("edit", lambda: self.chat.edit(message, text, close_card))
 
+    async def pin(self, place: str, message: str) -> None:
+        await self._ask("pin", lambda: None)
+
     async def open_thread(self, room: str, title: str, nonce: str) -> str:
         raise SurfaceError("people open the threads here.", kind="permanent")
 

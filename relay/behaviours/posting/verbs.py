@@ -33,6 +33,8 @@ class PostRequested(Payload):
     turn: str | None = None
     approval: str | None = None
     choices: tuple[CardChoice, ...] = ()
+    view: Literal["workbench"] | None = None
+    """It is a message that is edited for as long as its scope is used."""
 
 
 class PostSending(Payload):

@@ -68,7 +68,7 @@ class QueueAnswerer:
             source = known.get(each.sources[0])
             words = _words(source) if source is not None else texts.PROMPT_GONE
             since = datetime.fromtimestamp(each.at / 1000, UTC).astimezone(zone)
-            who = each.origin.name if each.origin.kind == "message" else f"«{each.origin.name}»"
+            who = texts.asker(each.origin.name, each.origin.kind == "watch")
             lines.append(texts.queue_line(each.number, who, words, f"{since:%H:%M:%S}"))
         text = texts.queue_shown(lines, len(lane.waiting) - len(waiting)) if lines else texts.NOTHING_WAITS
         pause = turns.pause_of(lane.room)

@@ -79,6 +79,9 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "reaction.requested": lambda b: f"owes {_text(b, 'emoji')}",
     "reaction.set": lambda b: "reaction set" if not b.get("failed") else f"no reaction: {_text(b, 'failed')}",
     "queue.asked": lambda b: "asked what waits",
+    "view.shown": lambda b: (
+        f"the {_text(b, 'kind')} stands as {_text(b, 'message')}" if b.get("message") else "the view is gone"
+    ),
     "status.asked": lambda b: f"asked for {_text(b, 'what')}",
 }
 

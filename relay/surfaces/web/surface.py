@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from relay.clock import Clock
-from relay.errors import RelayError, StoreUnavailable
+from relay.errors import RelayError, StoreUnavailable, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.surfaces.surface import (
     Capabilities,
@@ -113,6 +113,9 @@ class WebSurface:
 
     async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
         await self._chat.edit(place, message, text, close_card=close_card)
+
+    async def pin(self, place: str, message: str) -> None:
+        raise SurfaceError("the page pins nothing: its panels show what goes on.")
 
     async def open_thread(self, room: str, title: str, nonce: str) -> str:
         return (await self._chat.open_thread(room, title, nonce)).place

@@ -8,7 +8,7 @@ from pathlib import Path
 from fakes.chat_in_memory import ChatInMemory
 
 from relay.clock import SystemClock
-from relay.surfaces.surface import MessageEvent, Person, Surface
+from relay.surfaces.surface import Capabilities, MessageEvent, Person, Surface
 from relay.surfaces.web.chat import ChatRoom, LocalChat
 from relay.surfaces.web.surface import WebSurface
 
@@ -47,7 +47,7 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
         yield Opened(WebSurface(chat, clock), lambda place, text: chat.post_as(ADA, place, text), seen)
         await chat.close()
         return
-    memory = ChatInMemory(clock, ("main", "side"))
+    memory = ChatInMemory(clock, ("main", "side"), capabilities=Capabilities(limit=2_000, pins=True))
 
     async def speak(place: str, text: str) -> MessageEvent:
         return memory.write(text, place, ADA)

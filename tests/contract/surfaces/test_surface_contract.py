@@ -110,6 +110,19 @@ async def test_a_thread_is_opened_once_for_its_nonce(opened: Opened) -> None:
     assert [s.text for s in await surface.own_since(place, 0)] == ["in it"]
 
 
+async def test_a_message_of_ours_is_pinned_where_the_surface_pins(opened: Opened) -> None:
+    surface = opened.surface
+    if not surface.capabilities.pins:
+        return
+    message = await surface.post("main", OutgoingPost("what goes on"), "n1")
+    await surface.pin("main", message)
+    await surface.pin("main", message)
+    await surface.edit("main", message, "what goes on now")
+    with pytest.raises(SurfaceError) as refused:
+        await surface.pin("main", "m999")
+    assert refused.value.kind == "permanent"
+
+
 async def test_what_can_never_succeed_is_refused_as_permanent(opened: Opened) -> None:
     surface = opened.surface
     theirs = await opened.speak("main", "theirs")
