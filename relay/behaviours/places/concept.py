@@ -29,6 +29,7 @@ class Places(Concept[PlacesState]):
     since a reply may be owed to a thread that was silent for a year."""
 
     NAME = "places"
+    VERSION = 2
     State = PlacesState
 
     @on(PlaceOpened)

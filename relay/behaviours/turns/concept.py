@@ -132,6 +132,7 @@ class Turns(Concept[TurnsState]):
     with what waits."""
 
     NAME = "turns"
+    VERSION = 2
     State = TurnsState
 
     @on(ConfigLoaded)

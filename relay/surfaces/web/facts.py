@@ -25,7 +25,8 @@ class WatchFact:
 
 @dataclass(frozen=True, slots=True)
 class TurnFact:
-    """A running turn. `started_at` in UTC ms; `waiting` counts the messages behind it."""
+    """A running turn, or a lane that waits without one (`paused`, `waiting`). `started_at` in UTC ms, of a lane since
+    when its first message waits; `waiting` counts the messages behind it."""
 
     scope: str
     state: str

@@ -43,6 +43,11 @@ class LedgerFacts:
             if lane.running is not None:
                 doing = self._parts.mask(lane.running.tool or "working")
                 facts.append(TurnFact(scope, "running", doing, lane.running.started_at, len(lane.waiting)))
+        for scope in turns.state.startable:
+            lane = turns.lane(scope)
+            if lane.running is None and lane.waiting and lane.waiting[0].held:
+                state = "paused" if turns.pause_of(lane.room) is not None else "waiting"
+                facts.append(TurnFact(scope, state, state, lane.waiting[0].at, len(lane.waiting)))
         return facts
 
     def trouble(self) -> Sequence[str]:

@@ -9,6 +9,7 @@ from fakes.puppet import Puppet
 
 from relay.agents.runtime import ApprovalAsked, TextDelta, TurnEnded
 from relay.behaviours.intake.reconciler import plain_emoji
+from relay.behaviours.turns.concept import Turns
 from relay.errors import SurfaceError
 
 pytestmark = pytest.mark.anyio
@@ -171,6 +172,10 @@ async def test_a_decision_made_while_no_relay_ran_does_not_allow_what_the_next_t
             await chat.choose_as(OWNER, "main", card["id"], card["card"], "allow")
         fresh = (await relay.wait(lambda m: m["card_open"] and m["id"] != card["id"], "a fresh card"))[0]
         await relay.quiet(but_for_turns=True)
+        (old,) = [m for m in await relay.messages() if m["id"] == card["id"]]
+        assert "Withdrawn" in old["text"]
+        assert "Allowed" not in old["text"]
+        assert not old["card_open"]
         assert not any("allowed: make" in text for text in await relay.ours())
         await relay.click(fresh, "deny")
         await relay.seen("not allowed (denied): make")
@@ -226,3 +231,21 @@ async def test_taking_a_check_back_undoes_nothing(tmp_path: Path) -> None:
         await relay.react(card["id"], "✅", add=False)
         await relay.seen("allowed: make")
         assert await outcomes(relay) == [("allowed", "Olga")]
+
+
+async def test_a_click_on_a_card_that_nobody_waits_for_is_refused_where_people_see_it(tmp_path: Path) -> None:
+    """Between a restart and the end of the turn that it cut off, the old card is still open."""
+    async with living(tmp_path) as relay:
+        await relay.say("ask make")
+        card = await relay.card()
+        (asked,) = await relay.log("approval.asked")
+        view = relay.relay.parts.engine.view
+        # As a boot leaves it, before the cut off turn has been ended.
+        view.of(Turns).state.orphans[asked.body["turn"]] = "web:main"
+        await relay.click(card, "allow")
+        seen = await relay.seen("decided when nobody waited for it any more, so nothing was run")
+        assert seen["id"] == card["id"]
+        assert "↩️ Withdrawn" in seen["text"]
+        assert "Allowed" not in seen["text"]
+        assert [i.body["why"] for i in await relay.log("approval.refused")] == ["nobody waits"]
+        assert [o for o, _ in await outcomes(relay)] == ["withdrawn"]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes.living import ADA, BEN, living
+from fakes.living import ADA, BEN, Speaker, living
 
 pytestmark = pytest.mark.anyio
 
@@ -98,3 +98,38 @@ async def test_a_retry_after_a_restart_still_knows_what_was_asked(tmp_path: Path
         await relay.seen("it", times=2)
         await relay.say("!retry")
         await relay.seen("it", times=3)
+
+
+async def test_what_another_asked_for_is_not_the_owner_s_when_the_owner_runs_it_again(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        said = await relay.say("say hers", by=ADA)
+        reply = await relay.seen("hers")
+        await relay.react(said.message, "🔁")
+        await relay.seen("hers", times=2)
+        await relay.react(reply["id"], "🔁")
+        await relay.seen("hers", times=3)
+        await relay.say("!retry")
+        again = await relay.seen("hers", times=4)
+        assert again["ping"] == ["web:owner"], "who wants it again is called"
+        assert [i.role for i in await relay.log("turn.started")] == ["human"] * 4
+        assert [i.role for i in await relay.log("turn.retry_asked")] == ["owner"] * 3
+
+
+async def test_the_owner_s_own_stays_the_owner_s(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        said = await relay.say("say mine")
+        await relay.seen("mine")
+        await relay.react(said.message, "🔁")
+        await relay.seen("mine", times=2)
+        await relay.say("!retry")
+        await relay.seen("mine", times=3)
+        assert [i.role for i in await relay.log("turn.started")] == ["owner"] * 3
+
+
+async def test_who_is_the_owner_no_more_does_not_get_the_owner_s_authority_back(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        said = await relay.say("say it", by=Speaker("ada", "Ada", owner=True))
+        await relay.seen("it")
+        await relay.react(said.message, "🔁", by=ADA)
+        await relay.seen("it", times=2)
+        assert [i.role for i in await relay.log("turn.started")] == ["owner", "human"]

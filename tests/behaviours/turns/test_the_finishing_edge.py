@@ -67,7 +67,8 @@ async def at_rest(relay: Relay) -> None:
     for _ in range(20_000):
         await anyio.lowlevel.checkpoint()
         lane = view.of(Turns).lane("web:main")
-        calm = 0 if lane.running or lane.waiting or view.of(Outbox).state.where else calm + 1
+        outbox = view.of(Outbox).state
+        calm = 0 if lane.running or lane.waiting or outbox.where or outbox.reactions else calm + 1
         if calm > 30:
             return
     raise AssertionError("it did not come to rest")
@@ -116,6 +117,13 @@ async def test_l14_m8_a_message_at_the_edge_belongs_to_exactly_one_turn(
             assert said.count(f"second of {n}.") == 1, (n, verbs)
             assert said.count(f"first of {n}.") <= 1, (n, verbs)
             assert said.count(f"first of {n}.") == 1 or busy == "interrupt", (n, verbs)
+            both = {
+                f"m{number}"
+                for number, s in enumerate(chat.said, 1)
+                if f"of {n}." in s.post.text and s.person
+            }
+            marks = {(message, emoji) for message, emoji in chat.reactions if message in both}
+            assert marks == {(message, "👀") for message in both}, (n, verbs)
             beyond = beyond + 1 if when == "after" else 0
             if beyond > BEYOND:
                 break
