@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from fakes.living import ADA, BEN, living
 
+from relay.surfaces.web.ledger_facts import LedgerFacts
+
 pytestmark = pytest.mark.anyio
 
 
@@ -182,3 +184,19 @@ async def test_everything_is_paused_and_stopped_by_one_command_each(tmp_path: Pa
         await relay.seen("Stopped (Olga)")
         await relay.quiet()
         assert len(await relay.log("turn.started")) == 1
+
+
+async def test_the_page_shows_a_lane_that_is_held(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        facts = LedgerFacts(relay.relay.parts)
+        await relay.say("!pause")
+        await relay.seen("is paused")
+        await relay.say("say one")
+        await relay.say("say two")
+        await relay.until_logged("turn.prompted", 2)
+        (fact,) = facts.turns()
+        assert (fact.scope, fact.state, fact.waiting) == ("web:main", "paused", 2)
+        await relay.say("!resume")
+        await relay.seen("one\ntwo")
+        await relay.quiet()
+        assert facts.turns() == []
