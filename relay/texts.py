@@ -86,6 +86,12 @@ def turn_interrupted(again: str) -> str:
     return f"↻ The relay was restarted while I was working on this, and I can't pick it up by myself. {again}"
 
 
+SESSION_LOST = (
+    "↻ The agent no longer knows what was said here before, so it starts afresh. "
+    "Say again what it needs to know."
+)
+
+
 def silence_limit(ms: int) -> str:
     return f"the agent said nothing for {span(ms)}"
 
