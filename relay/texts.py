@@ -68,11 +68,11 @@ def turn_cancelled(by: str, again: str) -> str:
 
 
 def turn_failed(reason: str, again: str) -> str:
-    return f"⚠️ The agent failed: {inline(reason, 300)}. {again}"
+    return f"⚠️ The agent failed: {inline(reason, 300).rstrip('.')}. {again}"
 
 
 def turn_refused(reason: str) -> str:
-    return f"⚠️ The agent refused: {inline(reason, 300)}. Say it differently, or type `!retry`."
+    return f"⚠️ The agent refused: {inline(reason, 300).rstrip('.')}. Say it differently, or type `!retry`."
 
 
 def turn_limited(reason: str) -> str:
@@ -328,6 +328,9 @@ def follows(things: Iterable[str]) -> str:
 
 def trouble(name: str, why: str) -> str:
     return f"⚠️ {inline(name)}: {inline(why, 300)}"
+
+
+NEEDS_RESTART = "another port, token or state folder is taken up when the relay is started again"
 
 
 def config_mistake(mistake: str) -> str:
