@@ -29,7 +29,7 @@ from relay.behaviours.config.reconciler import ConfigTaker, loaded
 from relay.behaviours.intake.reconciler import Intake
 from relay.clock import Clock, SystemClock
 from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
-from relay.errors import RelayError
+from relay.errors import ConfigError, RelayError
 from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.ledger.lease import EpochLeases
@@ -37,7 +37,7 @@ from relay.ledger.lock import StateLock
 from relay.ledger.reconciler import Closes, LivesOn, Reconciler, Runner
 from relay.ledger.sqlite import SqliteStore
 from relay.ledger.store import Store
-from relay.masking import Masker
+from relay.masking import JsonFormatter, Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
@@ -216,7 +216,25 @@ def settle(options: Options, clock: Clock) -> Settled:
             f"the state folder {state} can't be made ({error.strerror}).",
             "Name another one with --state DIR.",
         ) from error
+    refuse_exposed(access, options.config, state)
     return Settled(access, found, state, zone, env)
+
+
+def refuse_exposed(access: Access, config: Path | None, state: Path) -> None:
+    """Raises `ConfigError` when a room's workspace holds access.json or the state folder: the agent works in there, so
+    whoever may talk to it could change who may do what, or read every room's record."""
+    kept = {"the state folder": Path(os.path.realpath(state))}
+    if config is not None:
+        kept["access.json"] = Path(os.path.realpath(config))
+    for room, rules in access.rooms.items():
+        workspace = Path(os.path.realpath(rules.workspace))
+        for what, path in kept.items():
+            if workspace == path or workspace in path.parents:
+                raise ConfigError(
+                    f"rooms.{room}.workspace: the folder {workspace} holds {what} ({path}), "
+                    "and the agent may write in its workspace.",
+                    "Give the room a folder of its own, or move access.json and the state folder elsewhere.",
+                )
 
 
 def settled_state(options: Options) -> Path:
@@ -264,7 +282,13 @@ async def _run(
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
     web: Surface = WebSurface(chat, clock)
-    secret_values = [settled.env.get(name, "") for name in _secret_names(settled.access)]
+    key = secrets.token_urlsafe(32)
+    masker = Masker([key, *secret_values(settled.access, settled.env)])
+    for handler in logging.getLogger().handlers:
+        if isinstance(
+            handler.formatter, JsonFormatter
+        ):  # from here on the log knows the values, not only the shapes
+            handler.setFormatter(JsonFormatter(masker))
     relay = await build(
         access=settled.access,
         digest=settled.loaded.digest if settled.loaded else "",
@@ -273,7 +297,7 @@ async def _run(
         clock=clock,
         surfaces=Surfaces({"web": web}),
         state=settled.state,
-        mask=Masker(v for v in secret_values if v).mask,
+        mask=masker.mask,
     )
     if settled.access.surfaces.discord is not None or any(
         r.startswith("discord:") for r in settled.access.rooms
@@ -288,9 +312,15 @@ async def _run(
             clock=clock,
             last=settled.loaded,
         )
-        taker = ConfigTaker(
-            relay.parts, watch, settled.zone, on_taken=lambda access: chat.take_up(chat_rooms(access))
-        )
+        path = settled.loaded.path
+
+        def take_up(access: Access) -> list[str]:
+            refuse_exposed(access, path, settled.state)
+            chat.take_up(chat_rooms(access))
+            same = access.surfaces == settled.access.surfaces and access.state == settled.access.state
+            return [] if same else [texts.NEEDS_RESTART]
+
+        taker = ConfigTaker(relay.parts, watch, settled.zone, on_taken=take_up)
         also.append(taker.run)
         before = relay.parts.trouble
         relay.parts.trouble = lambda: (
@@ -301,9 +331,7 @@ async def _run(
         from relay.surfaces.web.ledger_facts import LedgerFacts
 
         port = options.port if options.port is not None else settled.access.surfaces.web.port
-        page = PageServer(
-            chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port
-        )
+        page = PageServer(chat, LedgerFacts(relay.parts), token=key, clock=clock, port=port)
         also.append(page.run)
         options.say(texts.listening(page.url))
     stop = anyio.Event()
@@ -320,10 +348,11 @@ async def _until_signal(stop: anyio.Event) -> None:
             return
 
 
-def _secret_names(access: Access) -> list[str]:
+def secret_values(access: Access, env: Mapping[str, str]) -> list[str]:
+    """The values of the environment variables that access.json names as secret, as far as they are set."""
     names = [access.http.token_env]
     if access.surfaces.discord is not None:
         names.append(access.surfaces.discord.token_env)
     names += [server.token_env for server in access.notebooks.servers.values() if server.token_env]
     names += [name for agent in access.agents.values() for name in agent.env]
-    return names
+    return [env[name] for name in names if env.get(name)]

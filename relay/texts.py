@@ -54,16 +54,25 @@ def attribution(names: Iterable[str]) -> str:
     return "\n".join(f"↳ triggered by watch «{inline(name)}»" for name in dict.fromkeys(names))
 
 
-def turn_cancelled(by: str) -> str:
-    return f"🛑 Stopped ({inline(by)}). React 🔁 on your message, or type `!retry`, to run it again."
+def run_again(by_message: bool) -> str:
+    """How to run a turn again. A turn that a watch started has no message of a person to react to."""
+    return (
+        "React 🔁 on your message, or type `!retry`, to run it again."
+        if by_message
+        else "Type `!retry` to run it again."
+    )
 
 
-def turn_failed(reason: str) -> str:
-    return f"⚠️ The agent failed: {inline(reason, 300)}. React 🔁 on your message, or type `!retry`, to run it again."
+def turn_cancelled(by: str, again: str) -> str:
+    return f"🛑 Stopped ({inline(by)}). {again}"
+
+
+def turn_failed(reason: str, again: str) -> str:
+    return f"⚠️ The agent failed: {inline(reason, 300).rstrip('.')}. {again}"
 
 
 def turn_refused(reason: str) -> str:
-    return f"⚠️ The agent refused: {inline(reason, 300)}. Say it differently, or type `!retry`."
+    return f"⚠️ The agent refused: {inline(reason, 300).rstrip('.')}. Say it differently, or type `!retry`."
 
 
 def turn_limited(reason: str) -> str:
@@ -76,10 +85,9 @@ TURN_GOES_ON_LATER = (
     "↻ The relay was restarted while I was working on this. I go on with it when the pause is over."
 )
 
-TURN_INTERRUPTED = (
-    "↻ The relay was restarted while I was working on this, and I can't pick it up by myself. "
-    "React 🔁 on your message, or type `!retry`, to run it again."
-)
+
+def turn_interrupted(again: str) -> str:
+    return f"↻ The relay was restarted while I was working on this, and I can't pick it up by myself. {again}"
 
 
 SESSION_LOST = (
@@ -443,6 +451,9 @@ def follows(things: Iterable[str]) -> str:
 
 def trouble(name: str, why: str) -> str:
     return f"⚠️ {inline(name)}: {inline(why, 300)}"
+
+
+NEEDS_RESTART = "another port, token or state folder is taken up when the relay is started again"
 
 
 def config_mistake(mistake: str) -> str:

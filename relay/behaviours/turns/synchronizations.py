@@ -149,12 +149,13 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
         if p.replies == 0:
             yield from _silent(i, p)
         return
+    again = texts.run_again(message is not None)
     text = {
-        "cancelled": texts.turn_cancelled(p.reason or "asked"),
-        "failed": texts.turn_failed(p.reason or "no reason given"),
+        "cancelled": texts.turn_cancelled(p.reason or "asked", again),
+        "failed": texts.turn_failed(p.reason or "no reason given", again),
         "refused": texts.turn_refused(p.reason or "no reason given"),
         "limited": texts.turn_limited(p.reason),
-        "interrupted": _interrupted(p, view),
+        "interrupted": _interrupted(p, again, view),
     }[p.status]
     # Who asked is called once: by the answer's last part, if there is one.
     quiet = p.status in ("cancelled", "interrupted") or p.replies > 0
@@ -171,9 +172,9 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
     )
 
 
-def _interrupted(p: TurnEnded, view: View) -> str:
+def _interrupted(p: TurnEnded, again: str, view: View) -> str:
     if not p.resumable or p.tries >= MOST_TRIES:
-        return texts.TURN_INTERRUPTED
+        return texts.turn_interrupted(again)
     paused = view.of(Turns).pause_of(p.room) is not None
     return texts.TURN_GOES_ON_LATER if paused else texts.TURN_GOES_ON
 
