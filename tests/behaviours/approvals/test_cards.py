@@ -243,9 +243,10 @@ async def test_a_click_on_a_card_that_nobody_waits_for_is_refused_where_people_s
         # As a boot leaves it, before the cut off turn has been ended.
         view.of(Turns).state.orphans[asked.body["turn"]] = "web:main"
         await relay.click(card, "allow")
-        seen = await relay.seen("decided when nobody waited for it any more, so nothing was run")
-        assert seen["id"] == card["id"]
-        assert "↩️ Withdrawn" in seen["text"]
+        (seen,) = await relay.wait(lambda m: m["id"] == card["id"] and not m["card_open"], "the closed card")
+        assert (
+            "↩️ Withdrawn: Olga decided when nobody waited for it any more, so nothing was run" in seen["text"]
+        )
         assert "Allowed" not in seen["text"]
         assert [i.body["why"] for i in await relay.log("approval.refused")] == ["nobody waits"]
         assert [o for o, _ in await outcomes(relay)] == ["withdrawn"]
