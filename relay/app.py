@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import random
 import secrets
 import signal
 from collections.abc import Callable, Mapping
@@ -59,6 +60,8 @@ class Options:
     state: Path | None = None
     port: int | None = None
     page: bool = True
+    connector: Callable[[], BaseConnector] | None = None
+    """Makes the network's way to Discord. Nobody but a test gives one; no switch, file or variable can."""
     say: Callable[[str], None] = print
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 

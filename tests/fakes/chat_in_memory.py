@@ -20,6 +20,7 @@ from relay.surfaces.surface import (
     OutgoingPost,
     Person,
     Place,
+    ReactionEvent,
     SeenPost,
     SurfaceEvents,
 )
@@ -133,3 +134,9 @@ class ChatInMemory:
             for said in self.said
             if said.place == place and said.person is None and said.sent_at >= since_ms
         ]
+
+    def shows(self, seen: SeenPost, text: str) -> bool:
+        return seen.text == text
+
+    async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
+        return []

@@ -21,6 +21,10 @@ class OpenApproval:
     asker: str
     deadline: int
 
+    def may_be_decided_by(self, person: str, role: str) -> bool:
+        """`person` is `surface:person`, `role` what they are in the room."""
+        return person in self.approvers or (role == "owner" and "owner" in self.approvers)
+
 
 @dataclass(slots=True)
 class Decision:

@@ -99,10 +99,7 @@ def _decide(
     i: Interaction, card: str, outcome: Outcome, person: str, name: str, reason: str, view: View
 ) -> Iterable[Draft]:
     approval = view.of(Approvals).state.open.get(card)
-    may = approval is not None and (
-        person in approval.approvers or (i.role == "owner" and "owner" in approval.approvers)
-    )
-    if approval is None or not may:
+    if approval is None or not approval.may_be_decided_by(person, i.role):
         yield Draft.of(
             DecisionRefused(approval=card, by=name, why="not an approver" if approval else "already decided"),
             i.id,

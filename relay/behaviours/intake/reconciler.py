@@ -12,11 +12,14 @@ from collections.abc import Sequence
 
 import anyio
 
+from relay import texts
+from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.filter import Said, take
 from relay.behaviours.intake.verbs import ChannelChosen, ChannelMessage, ChannelReacted, IntakeCaughtUp, Role
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import opened
+from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.posting.verbs import PostSent
 from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnStarted, TurnSteered
 from relay.config import role_of
@@ -24,7 +27,15 @@ from relay.errors import BadInteraction, StoreUnavailable, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.ledger.interaction import Draft, Interaction
 from relay.parts import Parts
-from relay.surfaces.surface import ChoiceEvent, MessageEvent, Person, Place, ReactionEvent, Surface
+from relay.surfaces.surface import (
+    ChoiceEvent,
+    MessageEvent,
+    Person,
+    Place,
+    ReactionEvent,
+    Surface,
+    room_id,
+)
 
 PAGE = 100
 INLINE = 16 * 1024
@@ -44,6 +55,7 @@ class Intake:
         self._gap = anyio.Lock()
         self._places: dict[str, Place] = {}
         self._words = frozenset(command.word for command in parts.commands)
+        self._began = False
 
     async def run(self) -> None:
         """Listen to the surface, and look for gaps every five minutes. Until cancelled."""
@@ -68,24 +80,45 @@ class Intake:
     async def ready(self, places: Sequence[Place]) -> None:
         async with self._gap:
             self._places = {place.place: place for place in places}
-            await self._close_gaps(list(places), boot=True)
+            await self._close_gaps(list(places), boot=not self._began)
+            self._began = True
+            await self._look_at_cards()
 
     async def _close_gaps(self, places: Sequence[Place], *, boot: bool) -> None:
-        for place in sorted(places, key=lambda p: p.thread):
+        """Threads before their rooms: where a thread begins to be read depends on how far its room was read."""
+        waits: SurfaceError | None = None
+        for place in sorted(places, key=lambda p: not p.thread):
             if self._room_known(place):
-                await self._close_gap(place, boot=boot)
+                try:
+                    await self._close_gap(place, boot=boot)
+                except SurfaceError as error:  # one place must not keep the others from being read
+                    log.warning("%s can't be read: %s", place.place, error)
+                    waits = error if error.kind == "transient" else waits
+        if waits is not None:
+            raise waits
+
+    async def _look_at_cards(self) -> None:
+        """A reaction that was set while nobody listened still decides an open card."""
+        for card in list(self._parts.engine.view.of(Outbox).state.cards.values()):
+            surface, _, place = card.scope.partition(":")
+            if surface == self._surface.name and card.message:
+                for event in await self._surface.reactions(place, card.message):
+                    await self._take_reaction(event)
 
     async def _close_gap(self, place: Place, *, boot: bool) -> None:
         name = self._surface.name
         caught_up = self._parts.engine.view.of(CaughtUp)
         position = caught_up.position(name, place.place)
         if position is None:
-            # First sight of a room starts at its newest message and replays nothing. A thread whose room was seen
-            # before is new since then: all of it is the gap.
-            seen_before = place.thread and caught_up.position(name, place.room) is not None
-            position = 0 if seen_before else await self._surface.newest(place.place)
+            # First sight of a room starts at its newest message and replays nothing. Of a thread whose room was seen
+            # before, the gap is all that came since; of one that began since, all of it.
+            room = caught_up.position(name, place.room) if place.thread else None
+            if room is None:
+                position = await self._surface.newest(place.place)
+            else:
+                position = room if 0 < place.born <= room else 0
             await self._record(place.place, position)
-            if not seen_before:
+            if room is None:
                 return
         reached = position
         while True:
@@ -120,13 +153,15 @@ class Intake:
         role = self._role(room, event.person)
         rules = self._parts.access.rooms.get(room)
         target = await self._ours(event.reply_to) if event.reply_to else None
-        known = self._parts.engine.view.of(Places).of(self._scope(event.place)) is not None
+        placed = self._parts.engine.view.of(Places).of(self._scope(event.place))
+        known = placed is not None
         said = Said(
             text=event.text,
             role=role,
             mentions_us=event.mentions_us,
             thread=place.thread,
-            thread_joined=known,
+            # What was said in a thread before we joined it was not said to us, whenever it is read.
+            thread_joined=placed is not None and event.position >= placed.since,
             replies_to_us=target is not None and target.verb == PostSent.VERB,
             room_known=rules is not None,
             require_mention=rules is not None and rules.require_mention,
@@ -170,6 +205,7 @@ class Intake:
                     room=room,
                     thread=place.thread,
                     limit=self._surface.capabilities.limit,
+                    since=event.position,
                 )
             )
         drafts.append(
@@ -233,16 +269,25 @@ class Intake:
             )
         )
 
-    async def choice(self, event: ChoiceEvent) -> None:
+    async def choice(self, event: ChoiceEvent) -> str | None:
         async with self._gap:
             place = await self._place(event.place)
             if place is None:
-                return
+                return None
             room = self._room(place)
             role = self._role(room, event.person)
             known = await self._parts.engine.store.by_ids([event.card]) if _is_id(event.card) else {}
-            if role in ("stranger", "webhook", "peer") or event.card not in known:
-                return
+            if event.card not in known:
+                return texts.CARD_UNKNOWN
+            if role in ("stranger", "webhook", "peer"):
+                return texts.CARD_NOT_YOURS
+            open_card = self._parts.engine.view.of(Approvals).state.open.get(event.card)
+            person = f"{self._surface.name}:{event.person.id}"
+            said: str | None = None
+            if open_card is None:
+                said = texts.CARD_DECIDED
+            elif not open_card.may_be_decided_by(person, role):
+                said = texts.CARD_NOT_YOURS
             payload = ChannelChosen(
                 surface=self._surface.name,
                 place=event.place,
@@ -264,6 +309,7 @@ class Intake:
                     caused_by=[event.card],
                 )
             )
+            return said
 
     # -- looking up -------------------------------------------------------------------------------------------------
 
@@ -326,7 +372,7 @@ class Intake:
         return self._places[place]
 
     def _room(self, place: Place) -> str:
-        return f"{self._surface.name}:{place.room}"
+        return room_id(self._surface.name, place)
 
     def _room_known(self, place: Place) -> bool:
         return self._room(place) in self._parts.access.rooms
