@@ -13,10 +13,12 @@ import os
 import random
 import secrets
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
@@ -46,6 +48,11 @@ from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
 from relay.tools import Desk
 from relay.tools import discover as discover_tools
+
+if TYPE_CHECKING:
+    from aiohttp import BaseConnector
+
+    from relay.surfaces.discord.surface import DiscordSurface
 
 RUNTIMES = ("scripted",)
 
@@ -231,22 +238,6 @@ def settled_state(options: Options) -> Path:
     return state_folder(access, options.env, Path.home())
 
 
-def page_key(state: Path) -> str:
-    """The page's key. It is kept in the state folder, for the owner's eyes alone, so that an open page goes on after a
-    restart; a file that others could read is replaced."""
-    path = state / "page.key"
-    try:
-        if path.stat().st_mode & 0o077 == 0 and len(key := path.read_text().strip()) >= 40:
-            return key
-        path.unlink()
-    except FileNotFoundError:
-        pass
-    key = secrets.token_urlsafe(32)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
-        file.write(key + "\n")
-    return key
-
-
 def chat_rooms(access: Access) -> list[ChatRoom]:
     """The page's rooms, as access.json names them."""
     return [
@@ -265,7 +256,8 @@ async def run(options: Options, *beside: Callable[[LocalChat, Parts], Callable[[
         try:
             chat = await LocalChat.open(settled.state / "page.db", chat_rooms(settled.access), clock)
             try:
-                await _run(options, settled, store, chat, clock, beside)
+                async with _discord(options, settled, clock) as discord:
+                    await _run(options, settled, store, chat, discord, clock, beside)
             finally:
                 with anyio.CancelScope(shield=True):
                     await chat.close()
@@ -279,10 +271,13 @@ async def _run(
     settled: Settled,
     store: SqliteStore,
     chat: LocalChat,
+    discord: DiscordSurface | None,
     clock: Clock,
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
-    web: Surface = WebSurface(chat, clock)
+    surfaces: dict[str, Surface] = {"web": WebSurface(chat, clock)}
+    if discord is not None:
+        surfaces["discord"] = discord
     secret_values = [settled.env.get(name, "") for name in _secret_names(settled.access)]
     relay = await build(
         access=settled.access,
@@ -290,14 +285,13 @@ async def _run(
         zone=settled.zone,
         store=store,
         clock=clock,
-        surfaces=Surfaces({"web": web}),
+        surfaces=Surfaces(surfaces),
         state=settled.state,
         mask=Masker(v for v in secret_values if v).mask,
     )
-    if settled.access.surfaces.discord is not None or any(
-        r.startswith("discord:") for r in settled.access.rooms
-    ):
-        options.say(texts.not_started("discord", texts.NO_DISCORD_YET))
+    if discord is not None:
+        discord.follow(lambda: relay.parts.access)
+        _tell_trouble(relay.parts, "discord", lambda: discord.trouble)
     also: list[Callable[[], object]] = [make(chat, relay.parts) for make in beside]
     if settled.loaded is not None:
         watch = ConfigWatch(
@@ -311,17 +305,14 @@ async def _run(
             relay.parts, watch, settled.zone, on_taken=lambda access: chat.take_up(chat_rooms(access))
         )
         also.append(taker.run)
-        before = relay.parts.trouble
-        relay.parts.trouble = lambda: (
-            dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
-        )
+        _tell_trouble(relay.parts, "access.json", lambda: taker.trouble)
     if options.page:
         # Here, not above: what the page tells is of every behaviour, and a relay without a page does without some.
         from relay.surfaces.web.ledger_facts import LedgerFacts
 
         port = options.port if options.port is not None else settled.access.surfaces.web.port
         page = PageServer(
-            chat, LedgerFacts(relay.parts), token=page_key(settled.state), clock=clock, port=port
+            chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port
         )
         also.append(page.run)
         options.say(texts.listening(page.url))
@@ -330,6 +321,43 @@ async def _run(
         tasks.start_soon(_until_signal, stop)
         await relay.run(*also, stop=stop)
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _discord(options: Options, settled: Settled, clock: Clock) -> AsyncGenerator[DiscordSurface | None]:
+    """Discord, when access.json names it and its token is set; its token is this process's alone inside."""
+    named = settled.access.surfaces.discord
+    token = settled.env.get(named.token_env, "").strip() if named is not None else ""
+    if named is None or not token:
+        if named is not None:
+            options.say(texts.not_started("discord", texts.no_token(named.token_env)))
+        yield None
+        return
+    # Here, not above: the library takes long to import, and a relay without Discord does without it.
+    from relay.surfaces.discord.surface import DiscordSurface
+    from relay.surfaces.discord.token_lock import TokenLock, lock_folder
+
+    with TokenLock(lock_folder(settled.env), token, settled.state):
+        surface = DiscordSurface(
+            token,
+            named.token_env,
+            access=lambda: settled.access,
+            state=settled.state,
+            clock=clock,
+            say=options.say,
+            jitter=random.random,
+            connector=options.connector,
+        )
+        try:
+            yield surface
+        finally:
+            await surface.close()
+
+
+def _tell_trouble(parts: Parts, name: str, trouble: Callable[[], str]) -> None:
+    """Have the status tell that trouble too, while there is any."""
+    before = parts.trouble
+    parts.trouble = lambda: dict(before()) | ({name: told} if (told := trouble()) else {})
 
 
 async def _until_signal(stop: anyio.Event) -> None:

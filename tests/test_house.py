@@ -327,7 +327,7 @@ def test_every_pin_is_one_exact_version_and_no_file_names_an_index() -> None:
     for path in sorted((ROOT / "requirements").glob("*.txt")):
         for line in path.read_text("utf-8").splitlines():
             if line and not line.startswith(("#", "-r ")):
-                found = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line)
+                found = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)(; [^;]+)?", line)
                 assert found, f"{path.name}: {line}"
                 pins.setdefault(re.sub(r"[-_.]+", "-", found[1]).lower(), set()).add(found[2])
     assert {name: versions for name, versions in pins.items() if len(versions) > 1} == {}

@@ -94,7 +94,7 @@ class Engine:
         self._checkpointed = 0
         self._drafts: deque[_Admission] = deque()
         self._queue: deque[_Admission] = deque()
-        self._slots = anyio.Semaphore(QUEUE)
+        self._slots = anyio.Semaphore(QUEUE, fast_acquire=True)
         self._work = anyio.Event()
         self._moved = anyio.Event()
 
@@ -124,6 +124,7 @@ class Engine:
         self._applied = max(self._applied, head)
         self._saved_cursor = min(self._cursors.values(), default=head)
         self._checkpointed = min(self._restored.values(), default=head)
+        self._caught_up()
 
     def _restore(self, concept: Concept[Any], checkpoint: Checkpoint | None, head: int) -> None:
         if checkpoint is None or checkpoint.version != concept.VERSION or checkpoint.seq > head:
@@ -227,10 +228,7 @@ class Engine:
             for interaction, fresh in zip(outcome.stands, outcome.fresh, strict=True):
                 if fresh:
                     self._apply(interaction)
-        if not self._drafts:
-            self._cursors = dict.fromkeys(self._cursors, self._applied) | {
-                name: self._cursors[name] for name in self.health.stopped_rules
-            }
+        self._caught_up()
         for admission in batch:
             if admission.done is not None:
                 self._slots.release()
@@ -241,6 +239,13 @@ class Engine:
         if self._applied - self._checkpointed >= CHECKPOINT_EVERY and not self._drafts:
             await self._tidy(checkpoint=True)
         return False
+
+    def _caught_up(self) -> None:
+        """When no draft waits, each rule has followed all that is folded, and what it drafted is durable."""
+        if not self._drafts:
+            self._cursors = dict.fromkeys(self._cursors, self._applied) | {
+                name: self._cursors[name] for name in self.health.stopped_rules
+            }
 
     def _refused(self, batch: list[_Admission], error: RelayError) -> None:
         if not self.health.trouble:

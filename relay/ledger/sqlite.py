@@ -15,12 +15,24 @@ from pathlib import Path
 from typing import Any, Self
 
 import aiosqlite
+import anyio
 import orjson
 
 from relay.errors import DamagedDatabase, StoreUnavailable
+from relay.ledger.database import Database
 from relay.ledger.interaction import Interaction
-from relay.ledger.schema import ADMIT, ADMIT_MORE, FIRSTS, PRAGMAS, RAISE_EPOCH, SELECT, WRITTEN_SINCE
-from relay.ledger.sqlite_file import create, migrate, refuse_broken, told, uri, version_of
+from relay.ledger.schema import (
+    ADMIT,
+    ADMIT_MORE,
+    EPOCH,
+    FIRSTS,
+    HEAD,
+    MIGRATIONS,
+    PRAGMAS,
+    RAISE_EPOCH,
+    SELECT,
+    WRITTEN_SINCE,
+)
 from relay.ledger.store import Checkpoint, Group, Outcome
 
 _ID = re.compile(r"[0-9a-f]{64}\Z")
@@ -29,13 +41,27 @@ ONE_STATEMENT = 500
 """Records that one statement takes; SQLite allows 32,766 values in it. More go as a transaction."""
 
 
+def ledger_at(path: Path) -> Database:
+    """The ledger's file."""
+    return Database(
+        path,
+        "ledger",
+        MIGRATIONS,
+        PRAGMAS,
+        touch=(HEAD, EPOCH),
+        when_full="Free some space; the relay goes on by itself.",
+    )
+
+
 class SqliteStore:
     """See `Store`. Made by `open`; for reading alone by `open_readonly`."""
 
-    def __init__(self, path: Path, writer: aiosqlite.Connection | None, reader: aiosqlite.Connection) -> None:
-        self._path = path
-        self._write = writer
+    def __init__(
+        self, database: Database, reader: aiosqlite.Connection, writer: aiosqlite.Connection | None
+    ) -> None:
+        self._database = database
         self._reader = reader
+        self._write = writer
         self._head = 0
         self._epoch = 0
         self._dirty = False
@@ -44,59 +70,34 @@ class SqliteStore:
     async def open(cls, path: Path) -> Self:
         """Open or create the ledger. Raises `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`; what it refuses it
         leaves as it is."""
-        try:
-            refuse_broken(path)
-            if not path.exists():
-                await create(path)
-        except (sqlite3.Error, OSError) as error:
-            raise told(path, error) from error
-        store = await cls._reading(path)
-        try:
-            async with store._asking() as ask:
-                version = await version_of(path, ask)
-                await store.look()  # that it is a ledger must be known before anything is changed
-                store._write = await aiosqlite.connect(path, isolation_level=None)
-                await migrate(store._write, version)
-                for pragma in PRAGMAS:
-                    await store._write.execute_fetchall(pragma)
-        except BaseException:
-            await store.close()
-            raise
-        return store
+        database = ledger_at(path)
+        return await cls(database, *await database.open())._looked()
 
     @classmethod
     async def open_readonly(cls, path: Path) -> Self:
         """Open a ledger to read it, beside a running relay or without one. Raises as `open` does."""
-        try:
-            refuse_broken(path)
-            if not path.exists():
+        database = ledger_at(path)
+        with database.telling():
+            if not path.exists() and not path.with_name(path.name + "-wal").exists():
                 raise StoreUnavailable(
                     f"there is no ledger at {path}.", "Name the state folder with --state DIR."
                 )
-        except OSError as error:
-            raise told(path, error) from error
-        store = await cls._reading(path)
-        try:
-            async with store._asking() as ask:
-                await version_of(path, ask)
-            await store.look()
-        except BaseException:
-            await store.close()
-            raise
-        return store
+        return await cls(database, await database.open_readonly(), None)._looked()
 
-    @classmethod
-    async def _reading(cls, path: Path) -> Self:
+    async def _looked(self) -> Self:
         try:
-            return cls(path, None, await aiosqlite.connect(uri(path), uri=True, isolation_level=None))
-        except sqlite3.Error as error:
-            raise told(path, error) from error
+            await self.look()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.close()
+            raise
+        return self
 
     async def look(self) -> None:
         """Read again where the ledger stands."""
         async with self._asking() as ask:
-            ((head,),) = await ask.execute_fetchall("SELECT coalesce(max(seq), 0) FROM interaction")
-            ((epoch,),) = await ask.execute_fetchall("SELECT value FROM epoch")
+            ((head,),) = await ask.execute_fetchall(HEAD)
+            ((epoch,),) = await ask.execute_fetchall(EPOCH)
         self._head, self._epoch = int(head), int(epoch)
 
     @property
@@ -120,7 +121,7 @@ class SqliteStore:
             before = self._write.total_changes
             await (self._one if len(rows) <= ONE_STATEMENT else self._many)(self._write, rows)
         except sqlite3.Error as error:
-            raise told(self._path, error) from error
+            raise self._database.told(error) from error
         self._dirty = True
         if self._write.total_changes - before == expected:  # the common case: each of them is new
             written, firsts = None, dict[str, Interaction]()
@@ -156,7 +157,7 @@ class SqliteStore:
         except sqlite3.Error as error:
             # What is durable by now was never folded: only a new start can tell.
             raise DamagedDatabase(
-                f"the ledger {self._path} took a write and can't be read back ({error}).",
+                f"the ledger {self._database.path} took a write and can't be read back ({error}).",
                 "Check the disk, then start the relay again: it goes on where it was.",
             ) from error
         return written, {i.key: i for i in map(_interaction, firsts)}
@@ -183,7 +184,7 @@ class SqliteStore:
         try:
             rows = await self._write.execute_fetchall(RAISE_EPOCH)
         except sqlite3.Error as error:
-            raise told(self._path, error) from error
+            raise self._database.told(error) from error
         self._epoch = int(next(iter(rows))[0])
         return self._epoch
 
@@ -206,7 +207,7 @@ class SqliteStore:
                     await self._write.execute_fetchall("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise told(self._path, error) from error
+            raise self._database.told(error) from error
 
     async def idle(self) -> None:
         if self._dirty and self._write is not None:
@@ -214,7 +215,7 @@ class SqliteStore:
             try:
                 await self._write.execute_fetchall("PRAGMA wal_checkpoint(PASSIVE)")
             except sqlite3.Error as error:
-                raise told(self._path, error) from error
+                raise self._database.told(error) from error
 
     async def close(self) -> None:
         try:
@@ -230,7 +231,7 @@ class SqliteStore:
         try:
             yield self._reader
         except sqlite3.Error as error:
-            raise told(self._path, error) from error
+            raise self._database.told(error) from error
 
     async def _fetch(self, tail: str, *values: Any) -> list[Interaction]:
         async with self._asking() as ask:
@@ -266,7 +267,7 @@ class SqliteStore:
 
     async def epoch(self) -> int:
         async with self._asking() as ask:
-            ((epoch,),) = await ask.execute_fetchall("SELECT value FROM epoch")
+            ((epoch,),) = await ask.execute_fetchall(EPOCH)
         return int(epoch)
 
     async def cursors(self) -> dict[str, int]:

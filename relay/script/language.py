@@ -265,7 +265,12 @@ class _Reader:
                 name = self._new_name(given.plain("a name"))
                 (self.humans if word == "human" else self.guests).append(name)
             case "room":
-                self.rooms.append(self._new_name(given.plain("a name")))
+                room = self._new_name(given.plain("a name"))
+                if not room.isascii():
+                    raise Wrong(
+                        f"a room's name has only letters from a to z, digits, dots and dashes, not {room!r}"
+                    )
+                self.rooms.append(room)
             case "config":
                 if self.config is not None:
                     raise Wrong("there is a `config` line above")

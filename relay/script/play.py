@@ -60,5 +60,8 @@ def load(path: Path) -> Script:
 
 
 def _show(line: str, *, encoding: str) -> None:
-    """Print it, on a terminal that can't show every character too."""
-    print(line.encode(encoding, "replace").decode(encoding), flush=True)
+    """Print it, on a terminal that can't show every character too. Who stops reading doesn't stop the play."""
+    try:
+        print(line.encode(encoding, "replace").decode(encoding), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

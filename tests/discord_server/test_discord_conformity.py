@@ -44,3 +44,11 @@ def test_a_status_that_discord_never_gives_is_noticed(conformity: Conformity) ->
     before = len(conformity.misfits)
     conformity.check("POST", "/channels/{channel_id}/messages", 201, _message())
     assert len(conformity.misfits) == before + 1
+
+
+def test_of_several_forms_the_one_that_was_meant_is_judged(conformity: Conformity) -> None:
+    user = {"id": "1", "username": "ada", "avatar": None, "discriminator": "0", "public_flags": 0, "flags": 0}
+    user |= {"global_name": None, "primary_guild": None}
+    caption = {"id": "2", "type": 3, "user": user, "authorizing_integration_owners": {}}
+    conformity.check(*MESSAGE, {**_message(), "interaction_metadata": caption})
+    assert "'interacted_message_id' is a required property" in conformity.misfits[-1]

@@ -37,8 +37,8 @@ async def test_another_process_is_served_and_its_end_is_noticed(scene) -> None:
     command = [sys.executable, "-c", BOT, str(server.port), str(server.ca), scene.bot.token]
     env = {**os.environ, "PYTHONPATH": str(TESTS)}
     async with await anyio.open_process(command, env=env, stdout=None, stderr=None) as process:
-        await server.until(lambda: "identify" in server.gateway.heard, within=20)
+        await server.until(lambda: server.gateway.online(scene.bot), within=20)
         scene.ada.say(scene.room, "you")
         await server.until(lambda: scene.room.texts("relay") == ["heard you"])
         process.kill()
-        await server.until(lambda: any(one.startswith("close") for one in server.gateway.heard))
+        await server.until(lambda: not server.gateway.online(scene.bot))

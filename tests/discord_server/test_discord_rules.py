@@ -1,7 +1,7 @@
 """The world behind the tests' Discord, without a network: ids, permissions, limits, and rules of speech."""
 
 import pytest
-from fakes.discord import guilds, mentions, permissions, posting, reacting, reading
+from fakes.discord import components, guilds, mentions, permissions, posting, reacting, reading
 from fakes.discord.clock import Clock, Snowflakes, made_at
 from fakes.discord.errors import ApiError
 from fakes.discord.gateway_faults import GatewayFaults
@@ -150,3 +150,48 @@ def test_faults_of_events_are_used_up() -> None:
     assert (faults.deliver("A", {}).data, faults.deliver("READY", {}, greeting=True).data) == ([], [{}])
     faults.clear()
     assert len(faults.deliver("A", {}).data) == 1
+
+
+BUTTON = {"type": 2, "style": 1, "label": "Yes", "custom_id": "yes"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"type": 1, "components": []}],
+        [{"type": 1, "components": [BUTTON, BUTTON]}],
+        [{"type": 1, "components": [{**BUTTON, "custom_id": str(number)} for number in range(6)]}],
+        [{"type": 1, "components": [{**BUTTON, "label": "x" * 81}]}],
+        [{"type": 1, "components": [{**BUTTON, "custom_id": "x" * 101}]}],
+        [{"type": 1, "components": [{**BUTTON, "custom_id": None}]}],
+        [{"type": 1, "components": [{**BUTTON, "label": None}]}],
+        [{"type": 1, "components": [{"type": 3, "custom_id": "pick", "options": [{}] * 26}]}],
+        [{"type": 1, "components": [{**BUTTON, "custom_id": str(number)}]} for number in range(6)],
+    ],
+)
+def test_cards_that_discord_refuses(world: World, room: Channel, ada: User, rows: list) -> None:
+    with pytest.raises(ApiError) as refused:
+        posting.post(world, ada, room, posting.Draft("May I?", components=rows))
+    assert (refused.value.code, room.messages) == (50035, {})
+
+
+def test_what_can_be_pressed_is_found_by_id_and_by_label() -> None:
+    off = {**BUTTON, "custom_id": "no", "label": "No", "disabled": True}
+    rows = [{"type": 1, "components": [BUTTON, off]}]
+    components.check(rows)
+    assert components.labels(rows) == ["Yes"]
+    assert components.clickable(rows, "yes") == components.labelled(rows, "Yes") == BUTTON
+    assert components.clickable(rows, "no") is components.labelled(rows, "No") is None
+
+
+def test_the_realistic_limits() -> None:
+    limits = RateLimits(Clock())
+    limits.realistic()
+    sent = [limits.ask("bot", "POST", "/channels/1/messages").retry_after for _ in range(6)]
+    assert [one is None for one in sent] == [True] * 5 + [False]
+    put, off = (
+        limits.ask("bot", method, "/channels/1/messages/2/reactions/x/@me").retry_after
+        for method in ("PUT", "DELETE")
+    )
+    assert put is None
+    assert off is not None, "both are one bucket"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -12,10 +12,12 @@ import anyio
 from ledger.records import HandClock, Said
 
 from relay.clock import Clock
+from relay.errors import StoreUnavailable
 from relay.ledger.engine import Engine
 from relay.ledger.fold import Concept, Furniture, Rule, View, on, rule
 from relay.ledger.interaction import Draft, Interaction, Payload
-from relay.ledger.store import Store
+from relay.ledger.memory import MemoryStore
+from relay.ledger.store import Group, Outcome, Store
 
 
 class Answered(Payload):
@@ -118,3 +120,30 @@ async def quiet(engine: Engine) -> None:
     while head != engine.head:
         head = engine.head
         await anyio.sleep(0.02)
+
+
+class WatchedStore(MemoryStore):
+    """A store that counts, that can be held in the middle of a write, and whose disk can refuse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.batches: list[int] = []
+        self.reads: list[int] = []
+        self.refuses = False
+        self.open = anyio.Event()
+        self.open.set()
+
+    async def append(self, groups: Sequence[Group]) -> list[Outcome]:
+        self.batches.append(len(groups))
+        await self.open.wait()
+        if self.refuses:
+            raise StoreUnavailable("the disk is full.", "Free some space.")
+        return await super().append(groups)
+
+    async def read(self, after: int, limit: int) -> list[Interaction]:
+        self.reads.append(after)
+        return await super().read(after, limit)
+
+
+async def keys(store: Store, verb: str = "test.said") -> list[str]:
+    return [i.key.removeprefix("test.said/") for i in await store.read(0, 100_000) if i.verb == verb]

@@ -117,6 +117,7 @@ def test_each_step_knows_its_line_and_place() -> None:
         ("in nowhere", 1, "there are: main"),
         ("human you", 1, "can't be a name"),
         ("human see", 1, "can't be a name"),
+        ("room café", 1, "from a to z"),
         ("human ada\nhuman ada", 2, "named above"),
         ("limit 1s\nlimit 2s", 2, "limit"),
         ("kill\n  now", 1, "no indented lines"),

@@ -182,6 +182,39 @@ delete here.md
     assert "✗ 22: delete here.md" in lines
 
 
+def test_names_and_files_of_any_alphabet_work_and_outlive_a_kill(tmp_path: Path) -> None:
+    source = """
+human zoë
+write ノート.md one
+you: !watch вахта --file ノート.md --window 0s
+see "Watching «вахта»"
+kill
+append ノート.md two
+restart
+see "↳ triggered by watch «вахта»"
+zoë: tool write ü.txt ß
+see "wrote ü.txt"
+"""
+    done = play(tmp_path, source)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_who_stops_reading_the_transcript_does_not_change_how_it_ends(tmp_path: Path) -> None:
+    script = tmp_path / "my.script"
+    script.write_text('you: hello\nsee "goodbye" within 500ms\n', "utf-8")
+    with subprocess.Popen(
+        command(script),
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as player:
+        assert player.stdout is not None
+        player.stdout.close()
+        assert player.wait(30) == 1
+    assert not list(processes(tmp_path))
+
+
 def test_a_config_of_its_own_says_rooms_and_people(tmp_path: Path) -> None:
     config = {
         "version": 1,

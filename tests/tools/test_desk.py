@@ -74,7 +74,7 @@ async def test_a_shared_file_comes_with_the_reply_as_it_was_when_shared(tmp_path
 
 async def test_a_file_is_shared_even_when_nothing_is_said(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
-        await relay.say("slow 8")
+        await relay.say("slow 14")
         await relay.turn_runs()
         (relay.work / "a.txt").write_text("x")
         await share(relay, "a.txt")
@@ -83,7 +83,7 @@ async def test_a_file_is_shared_even_when_nothing_is_said(tmp_path: Path) -> Non
 
 async def test_a_shared_file_survives_a_restart_in_the_middle_of_its_turn(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
-        await relay.say("tool write a.txt kept\nshare a.txt\nslow 8\nsay here")
+        await relay.say("tool write a.txt kept\nshare a.txt\nslow 14\nsay here")
         await relay.until_logged("file.shared")
         await relay.clock.sleep(1)
         await relay.restart(kill=True)

@@ -20,6 +20,8 @@ class OpenApproval:
     approvers: list[str]
     asker: str
     deadline: int
+    turn_over: bool = False
+    """Its turn has ended: nobody waits for the decision any more."""
 
     def may_be_decided_by(self, person: str, role: str) -> bool:
         """`person` is `surface:person`, `role` what they are in the room."""
@@ -42,7 +44,8 @@ class ApprovalsState:
 
 
 class Approvals(Concept[ApprovalsState]):
-    """See the module. A closed card is forgotten at once, a decision when its turn has ended."""
+    """See the module. A closed card is forgotten at once, a decision when its turn has ended; one that comes after the
+    turn's end isn't kept at all."""
 
     NAME = "approvals"
     State = ApprovalsState
@@ -55,12 +58,16 @@ class Approvals(Concept[ApprovalsState]):
 
     @on(ApprovalClosed)
     def closed(self, i: Interaction, p: ApprovalClosed) -> None:
-        self.state.open.pop(p.approval, None)
-        self.state.decided.setdefault(p.turn, {})[p.request] = Decision(p.outcome, p.by, p.reason, p.digest)
+        approval = self.state.open.pop(p.approval, None)
+        if approval is None or not approval.turn_over:
+            decision = Decision(p.outcome, p.by, p.reason, p.digest)
+            self.state.decided.setdefault(p.turn, {})[p.request] = decision
 
     @on(TurnEnded)
     def turn_ended(self, i: Interaction, p: TurnEnded) -> None:
         self.state.decided.pop(p.turn, None)
+        for approval in self.of_turn(p.turn):
+            approval.turn_over = True
 
     def of_turn(self, turn: str) -> list[OpenApproval]:
         return [a for a in self.state.open.values() if a.turn == turn]

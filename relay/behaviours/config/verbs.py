@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializerFunctionWrapHandler, WrapSerializer
 
 from relay.ledger.interaction import Payload
 
 Busy = Literal["steer", "queue", "interrupt"]
+_T = TypeVar("_T")
+
+
+def _as_pairs(named: Any, dump: SerializerFunctionWrapHandler) -> list[list[Any]]:
+    return [[name, value] for name, value in dump(named).items()]
+
+
+def _of_pairs(stored: Any) -> Any:
+    return dict(cast("list[tuple[str, Any]]", stored)) if isinstance(stored, list) else stored
+
+
+Named = Annotated[dict[str, _T], WrapSerializer(_as_pairs), BeforeValidator(_of_pairs)]
+"""People's own names lead to something. Stored as pairs: a key in the ledger is ASCII, and a name need not be."""
 
 
 class RoomRules(BaseModel):
@@ -33,8 +46,8 @@ class ConfigLoaded(Payload):
     digest: str
     zone: str
     """The machine's time zone (IANA), for times that people type."""
-    rooms: dict[str, RoomRules]
-    people: dict[str, dict[str, str]]
+    rooms: Named[RoomRules]
+    people: Named[dict[str, str]]
     """name → surface → id."""
     approval_ms: int
     queue: int

@@ -72,8 +72,11 @@ class Intake:
     async def close(self) -> None:
         """A clean stop: record how far everything was taken in."""
         with anyio.move_on_after(5, shield=True):
-            async with self._gap:
-                await self._close_gaps(list(self._places.values()), boot=False)
+            try:
+                async with self._gap:
+                    await self._close_gaps(list(self._places.values()), boot=False)
+            except (StoreUnavailable, SurfaceError) as error:  # the next start reads on from where it stands
+                log.warning("how far was taken in is not recorded: %s", error)
 
     # -- gaps -------------------------------------------------------------------------------------------------------
 
@@ -110,15 +113,11 @@ class Intake:
         caught_up = self._parts.engine.view.of(CaughtUp)
         position = caught_up.position(name, place.place)
         if position is None:
-            # First sight of a room starts at its newest message and replays nothing. Of a thread whose room was seen
-            # before, the gap is all that came since; of one that began since, all of it.
-            room = caught_up.position(name, place.room) if place.thread else None
-            if room is None:
-                position = await self._surface.newest(place.place)
-            else:
-                position = room if 0 < place.born <= room else 0
+            # First sight of a room starts at its newest message and replays nothing. Of a new thread all is the gap.
+            begins = self._thread_begins(place)
+            position = await self._surface.newest(place.place) if begins is None else begins
             await self._record(place.place, position)
-            if room is None:
+            if begins is None:
                 return
         reached = position
         while True:
@@ -131,6 +130,17 @@ class Intake:
                 break
         if reached > position:
             await self._record(place.place, reached)
+
+    def _thread_begins(self, place: Place) -> int | None:
+        """Where the gap of a thread begins that is seen for the first time: at its first message when it began since
+        its room was read, else where its room was read to. None for a room, and for a thread of a room that was
+        never read."""
+        if not place.thread:
+            return None
+        room = self._parts.engine.view.of(CaughtUp).position(self._surface.name, place.room)
+        if room is None:
+            return None
+        return room if 0 < place.born <= room else 0
 
     async def _record(self, place: str, position: int) -> None:
         await self._parts.engine.admit(self._caught_up(place, position))
@@ -194,8 +204,11 @@ class Intake:
         scope = self._scope(event.place)
         drafts: list[Draft] = []
         if self._parts.engine.view.of(CaughtUp).position(self._surface.name, event.place) is None:
-            # A room that access.json named since the start: from this message on nothing of it may be missed.
-            drafts.append(self._caught_up(event.place, event.position - 1))
+            # A new thread, all of which is ours (an earlier message of it may have been missed), or a room that
+            # access.json named since the start: from this message on nothing of it may be missed.
+            begins = self._thread_begins(place)
+            position = event.position - 1
+            drafts.append(self._caught_up(event.place, position if begins is None else min(begins, position)))
         if not known:
             drafts.append(
                 opened(

@@ -79,6 +79,8 @@ class Last:
 @dataclass(slots=True)
 class Lane:
     waiting: list[Waiting] = field(default_factory=list[Waiting])
+    over: list[str] = field(default_factory=list[str])
+    """Prompts that came when the lane was full: no turn may take them, they are to be withdrawn."""
     running: Running | None = None
     last: Last | None = None
     session: str | None = None
@@ -88,6 +90,8 @@ class Lane:
 @dataclass(slots=True)
 class TurnsState:
     boot: str = ""
+    queue: int = 0
+    """How many prompts may wait in a scope, as access.json says; 0 before it was read."""
     lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
     startable: dict[str, int] = field(default_factory=dict[str, int])
     """Scopes whose lane has prompts and no turn: what the driver owes; the value is the seq since when."""
@@ -106,6 +110,7 @@ class Turns(Concept[TurnsState]):
 
     @on(ConfigLoaded)
     def begin_boot(self, i: Interaction, p: ConfigLoaded) -> None:
+        self.state.queue = p.queue
         if p.boot == self.state.boot:
             return
         self.state.boot = p.boot
@@ -114,6 +119,11 @@ class Turns(Concept[TurnsState]):
     @on(TurnPrompted)
     def prompted(self, i: Interaction, p: TurnPrompted) -> None:
         lane = self.state.lanes.setdefault(i.scope, Lane())
+        # Decided here and not by a rule: until the rule's withdrawal is durable a turn could have taken the prompt.
+        # What continues was taken before a restart, and stays taken.
+        if p.origin.kind == "message" and p.continues is None and 0 < self.state.queue <= len(lane.waiting):
+            lane.over.append(i.id)
+            return
         sources = list(p.sources) or [p.source]
         waiting = Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at)
         if lane.last is not None and lane.last.turn == p.continues:
@@ -162,6 +172,7 @@ class Turns(Concept[TurnsState]):
     def withdrawn(self, i: Interaction, p: TurnWithdrawn) -> None:
         lane = self.state.lanes.setdefault(i.scope, Lane())
         lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
+        lane.over = [prompt for prompt in lane.over if prompt != p.prompt]
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
 

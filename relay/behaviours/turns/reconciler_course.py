@@ -37,6 +37,7 @@ from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held
 from relay.parts import Parts
 from relay.surfaces.surface import LiveView
+from watch_supervisor.plain_text import plain
 
 MOST_REPLY = 200_000
 PART_OF_REPLY = 10_000
@@ -287,7 +288,8 @@ class Course:
         reason = self._limit or self._end.reason
         if status == "cancelled" and running.stop is not None:
             reason = running.stop
-        text = self.parts.mask("".join(self._text).strip())  # before it is cut: no secret hides across a cut
+        # Colours out first, then secrets, then the cut: no secret hides in an escape sequence or across a cut.
+        text = self.parts.mask(plain("".join(self._text)).strip())
         if self._length > MOST_REPLY:
             text = text[:MOST_REPLY] + texts.REPLY_CUT
         pieces = [piece.shown for piece in chunk(text, PART_OF_REPLY)] if text else []
@@ -344,7 +346,7 @@ class Course:
     def _view(self) -> LiveView:
         waiting = len(self.held.view.of(Turns).lane(self.scope).waiting)
         # Masked with room to spare before it is cut, so that no secret hides across the cut.
-        text = self.parts.mask("".join(self._text)[-2 * MOST_SHOWN :])[-MOST_SHOWN:]
+        text = self.parts.mask(plain("".join(self._text)[-2 * MOST_SHOWN :]))[-MOST_SHOWN:]
         return LiveView(self.turn_id, text, self.parts.mask(self._doing), self.running.started_at, waiting)
 
     async def _show(self, view: LiveView | None) -> None:

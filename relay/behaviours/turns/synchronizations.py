@@ -37,13 +37,7 @@ def prompt_on_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable
 @rule(TurnPrompted)
 def withdraw_when_full(i: Interaction, p: TurnPrompted, view: View) -> Iterable[Draft]:
     """A lane has a length: what comes over it is dropped, and that is said."""
-    loaded = view.of(Configured).loaded
-    waiting = view.of(Turns).lane(i.scope).waiting
-    if loaded is None or p.origin.kind != "message" or len(waiting) <= loaded.queue:
-        return
-    if p.continues is not None:  # it was taken before a restart, and stays taken
-        return
-    if not any(w.prompt == i.id for w in waiting):
+    if i.id not in view.of(Turns).lane(i.scope).over:
         return
     yield Draft.of(
         TurnWithdrawn(prompt=i.id, why="queue full", by="relay", message=p.origin.message),

@@ -83,15 +83,13 @@ class DiscordApi:
 
     async def call(
         self,
-        method: str,
-        path: str,
+        route: Route,
         *,
         body: Json | None = None,
         query: dict[str, str | int] | None = None,
         files: Sequence[Upload] = (),
-        **parts: str,
     ) -> Any:
-        """The answer's JSON, or its text where it is none. `parts` fill the path. Raises `DiscordRefused`."""
+        """The answer's JSON, or its text where it is none. Raises `DiscordRefused`."""
         client = await self.log_in()
         more: dict[str, Any] = {"params": query} if query else {}
         sent = [discord.File(BytesIO(file.data), file.name) for file in files]
@@ -112,20 +110,20 @@ class DiscordApi:
             more["json"] = body
         try:
             with anyio.fail_after(LONGEST_CALL_S):
-                return await client.http.request(Route(method, path, **parts), **more)
+                return await client.http.request(route, **more)
         except Exception as error:
             raise refused(error) from error
 
-    async def object(self, method: str, path: str, **more: Any) -> Json:
+    async def object(self, route: Route, **more: Any) -> Json:
         """As `call`, where the answer is an object. Raises `DiscordRefused`, transient, where it isn't."""
-        found = await self.call(method, path, **more)
+        found = await self.call(route, **more)
         if not isinstance(found, dict):
             raise DiscordRefused("Discord's answer was no object.", kind="transient")
         return cast("Json", found)
 
-    async def objects(self, method: str, path: str, **more: Any) -> list[Json]:
+    async def objects(self, route: Route, **more: Any) -> list[Json]:
         """As `call`, where the answer is a list of objects; what in it is none is left out."""
-        found = await self.call(method, path, **more)
+        found = await self.call(route, **more)
         if not isinstance(found, list):
             raise DiscordRefused("Discord's answer was no list.", kind="transient")
         return [cast("Json", one) for one in cast("list[object]", found) if isinstance(one, dict)]

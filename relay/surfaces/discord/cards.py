@@ -40,6 +40,5 @@ def rows(card: str, choices: Sequence[Choice]) -> list[dict[str, Any]]:
         if len(button_id(card, choice.value)) <= _LONGEST_ID
     ][: _A_ROW * _ROWS]
     return [
-        {"type": 1, "components": buttons[start : start + _A_ROW]}
-        for start in range(0, len(buttons), _A_ROW)
+        {"type": 1, "components": buttons[start : start + _A_ROW]} for start in range(0, len(buttons), _A_ROW)
     ]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from discord.http import Route
+
 from relay.clock import Clock
 from relay.config import Access
 from relay.surfaces.discord import raw
@@ -44,9 +46,9 @@ class Channels:
         if not raw.word(id):
             return None
         try:
-            return self.keep(await self._api.object("GET", "/channels/{channel_id}", channel_id=id))
+            return self.keep(await self._api.object(Route("GET", "/channels/{channel_id}", channel_id=id)))
         except DiscordRefused as error:
-            if error.code in (UNKNOWN_CHANNEL, NO_ACCESS) or error.status in (403, 404):
+            if error.number in (UNKNOWN_CHANNEL, NO_ACCESS) or error.status in (403, 404):
                 return None
             raise
 
@@ -87,7 +89,9 @@ class Channels:
                 found[id] = place
         self.missing = missing
         for room in missing:
-            log.warning("Discord doesn't show channel %s to the bot: is the id right, and may it see it?", room)
+            log.warning(
+                "Discord doesn't show channel %s to the bot: is the id right, and may it see it?", room
+            )
         rooms = dict(found)
         for guild in dict.fromkeys(self._guilds[room] for room in rooms if room in self._guilds):
             for place in await self._active(guild):
@@ -100,13 +104,15 @@ class Channels:
 
     async def _active(self, guild: str) -> list[Place]:
         path = "/guilds/{guild_id}/threads/active"
-        return self._threads(await self._api.object("GET", path, guild_id=guild), guild)
+        return self._threads(await self._api.object(Route("GET", path, guild_id=guild)), guild)
 
     async def _archived(self, room: str) -> list[Place]:
         path = "/channels/{channel_id}/threads/archived/public"
         since = raw.first_at(self._clock.now_ms() - ARCHIVED_DAYS * 86_400_000)
         try:
-            listed = await self._api.object("GET", path, query={"limit": MOST_ARCHIVED}, channel_id=room)
+            listed = await self._api.object(
+                Route("GET", path, channel_id=room), query={"limit": MOST_ARCHIVED}
+            )
         except DiscordRefused as error:
             if error.kind != "permanent":
                 raise
@@ -127,7 +133,7 @@ class Channels:
             return None
         body: Json = {"recipient_id": self.owner()}
         try:
-            return self.keep(await self._api.object("POST", "/users/@me/channels", body=body))
+            return self.keep(await self._api.object(Route("POST", "/users/@me/channels"), body=body))
         except DiscordRefused as error:
             if error.kind != "permanent":
                 raise
@@ -143,7 +149,7 @@ class Channels:
             return _BASE_LIMIT
         when, limit = self._limits.get(guild, (float("-inf"), _BASE_LIMIT))
         if self._clock.monotonic() - when > _LIMIT_KEPT_S:
-            told = await self._api.object("GET", "/guilds/{guild_id}", guild_id=guild)
+            told = await self._api.object(Route("GET", "/guilds/{guild_id}", guild_id=guild))
             limit = _LIMITS.get(raw.number(told.get("premium_tier")), _BASE_LIMIT)
             self._limits[guild] = (self._clock.monotonic(), limit)
         return limit
@@ -154,7 +160,5 @@ class Channels:
         if not guild:
             return []
         path = "/guilds/{guild_id}/threads/active"
-        listed = await self._api.object("GET", path, guild_id=guild)
-        return [
-            one for one in raw.objs(listed.get("threads")) if raw.word(one.get("parent_id")) == room
-        ]
+        listed = await self._api.object(Route("GET", path, guild_id=guild))
+        return [one for one in raw.objs(listed.get("threads")) if raw.word(one.get("parent_id")) == room]

@@ -64,9 +64,7 @@ class Connection:
             began = self._clock.monotonic()
             error = await self._session(before)
             self._up_since = None
-            sentence = fatal(error, self._token_env) or fatal(
-                error.__cause__ or error, self._token_env
-            )
+            sentence = fatal(error, self._token_env) or fatal(error.__cause__ or error, self._token_env)
             if sentence is not None:
                 self.trouble, self.over = sentence, True
                 self._say(f"discord: {sentence}")

@@ -59,14 +59,14 @@ UNAVAILABLE = (408, 425, 429)
 CLOUDFLARE_PAUSE_MS = 60_000
 
 FATAL_CLOSES: dict[int, str] = {
-    4004: "Discord refused the bot's token. In the developer portal (your application, Bot, Reset Token) make a new one, "
-    "put it into .env as {token_env}, and start the relay again.",
+    4004: "Discord refused the bot's token. In the developer portal (your application, Bot, Reset Token) make a new "
+    "one, put it into .env as {token_env}, and start the relay again.",
     4010: "Discord refused the connection as a wrong shard. Update the relay.",
-    4011: "Discord wants this bot to be sharded, because it is in too many servers. Use a bot of your own for the relay.",
+    4011: "Discord wants this bot to be sharded, because it is in too many servers. Give the relay a bot of its own.",
     4012: "Discord no longer takes this version of its API. Update the relay.",
     4013: "Discord doesn't know an intent that the relay asks for. Update the relay.",
-    4014: "Discord doesn't let the bot read messages. In the developer portal (your application, Bot, Privileged Gateway "
-    "Intents) switch on Message Content Intent, and start the relay again.",
+    4014: "Discord doesn't let the bot read messages. In the developer portal (your application, Bot, Privileged "
+    "Gateway Intents) switch on Message Content Intent, and start the relay again.",
 }
 
 
@@ -80,11 +80,11 @@ class DiscordRefused(SurfaceError):
         *,
         kind: Kind = "permanent",
         retry_after_ms: int | None = None,
-        code: int = 0,
+        number: int = 0,
         status: int = 0,
     ) -> None:
         super().__init__(message, advice, kind=kind, retry_after_ms=retry_after_ms)
-        self.code = code
+        self.number = number
         self.status = status
 
 
@@ -94,9 +94,7 @@ def refused(error: Exception) -> DiscordRefused:
         return error
     if isinstance(error, discord.RateLimited):
         wait = int(error.retry_after * 1000) + 1
-        return DiscordRefused(
-            "Discord asks for a pause.", kind="transient", retry_after_ms=wait, code=0, status=429
-        )
+        return DiscordRefused("Discord asks for a pause.", kind="transient", retry_after_ms=wait, status=429)
     if isinstance(error, discord.LoginFailure):
         return DiscordRefused("Discord refused the bot's token.", kind="fatal", status=401)
     if isinstance(error, discord.HTTPException):
@@ -120,14 +118,14 @@ def _http(error: discord.HTTPException) -> DiscordRefused:
             ADVICE.get(code, ""),
             kind=kind,
             retry_after_ms=wait,
-            code=code,
+            number=code,
             status=status,
         )
     if status == 401:
-        return DiscordRefused("Discord refused the bot's token.", kind="fatal", code=code, status=status)
+        return DiscordRefused("Discord refused the bot's token.", kind="fatal", number=code, status=status)
     if status == 413:
         return DiscordRefused(
-            "Discord says: the file is larger than this server takes.", code=FILE_TOO_LARGE, status=status
+            "Discord says: the file is larger than this server takes.", number=FILE_TOO_LARGE, status=status
         )
     # An error that Discord itself sends has a code; a page from in front of it has none, and says nothing of us.
     from_in_front = code == 0 and status in (403, 429) and "Via" not in error.response.headers
@@ -137,10 +135,10 @@ def _http(error: discord.HTTPException) -> DiscordRefused:
             f"Discord is not available just now ({status}).",
             kind="transient",
             retry_after_ms=wait,
-            code=code,
+            number=code,
             status=status,
         )
-    return DiscordRefused(f"Discord refused it ({status}, code {code}).", code=code, status=status)
+    return DiscordRefused(f"Discord refused it ({status}, code {code}).", number=code, status=status)
 
 
 def _asked_pause_ms(error: discord.HTTPException) -> int | None:

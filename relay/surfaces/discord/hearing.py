@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 import anyio
+from discord.http import Route
 
 from relay.clock import Clock
 from relay.surfaces.discord import cards, raw
@@ -127,7 +128,7 @@ class Hearing:
     async def _join(self, thread: str) -> None:
         path = "/channels/{channel_id}/thread-members/@me"
         try:
-            await self._api.call("PUT", path, channel_id=thread)
+            await self._api.call(Route("PUT", path, channel_id=thread))
         except DiscordRefused as error:
             log.debug("thread %s can't be joined: %s", thread, error)
 
@@ -146,7 +147,7 @@ class Hearing:
             return
         path = "/interactions/{webhook_id}/{webhook_token}/callback"
         try:
-            await self._api.call("POST", path, body=_ACKNOWLEDGE, webhook_id=id, webhook_token=token)
+            await self._api.call(Route("POST", path, webhook_id=id, webhook_token=token), body=_ACKNOWLEDGE)
         except DiscordRefused as error:
             log.warning("a click could not be answered in time: %s", error)
         meant = cards.meant(raw.text(raw.obj(data.get("data")).get("custom_id")))
@@ -166,7 +167,7 @@ class Hearing:
             body: Json = {"content": told, "flags": _PRIVATE, "allowed_mentions": {"parse": []}}
             try:
                 await self._api.call(
-                    "POST", path, body=body, webhook_id=self._api.application, webhook_token=token
+                    Route("POST", path, webhook_id=self._api.application, webhook_token=token), body=body
                 )
             except DiscordRefused as error:
                 log.warning("the answer to a click could not be shown: %s", error)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
+from discord.http import Route
+
 from relay.surfaces.discord import raw
 from relay.surfaces.discord.api import DiscordApi, Json
 from relay.surfaces.discord.errors import DiscordRefused
@@ -30,7 +32,7 @@ class History:
         for _ in range(pages):
             query: dict[str, str | int] = {"after": str(position), "limit": PAGE}
             found = await self._api.objects(
-                "GET", "/channels/{channel_id}/messages", query=query, channel_id=known(place)
+                Route("GET", "/channels/{channel_id}/messages", channel_id=known(place)), query=query
             )
             page = {int(id): one for one in found if (id := raw.word(one.get("id"))) and int(id) > position}
             for id in sorted(page):
@@ -65,7 +67,7 @@ class History:
     async def newest(self, place: str) -> int:
         """See `Surface.newest`."""
         found = await self._api.objects(
-            "GET", "/channels/{channel_id}/messages", query={"limit": 1}, channel_id=known(place)
+            Route("GET", "/channels/{channel_id}/messages", channel_id=known(place)), query={"limit": 1}
         )
         return max((int(id) for one in found if (id := raw.word(one.get("id")))), default=0)
 
@@ -73,8 +75,7 @@ class History:
         """See `Surface.own_since`."""
         await self._api.log_in()
         seen = [
-            raw.own(one, self._api.us)
-            async for one in self.after(place, max(0, raw.first_at(since_ms) - 1))
+            raw.own(one, self._api.us) async for one in self.after(place, max(0, raw.first_at(since_ms) - 1))
         ]
         return [post for post in seen if post is not None and post.sent_at >= since_ms]
 
@@ -85,7 +86,9 @@ class History:
         for emoji in emojis:
             path = "/channels/{channel_id}/messages/{message_id}/reactions/{emoji}"
             try:
-                users = await self._api.objects("GET", path, query={"limit": 100}, emoji=emoji, **parts)
+                users = await self._api.objects(
+                    Route("GET", path, emoji=emoji, **parts), query={"limit": 100}
+                )
             except DiscordRefused as error:
                 if error.kind != "permanent":
                     raise

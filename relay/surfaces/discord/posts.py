@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from discord.http import Route
+
 from relay import texts
 from relay.ledger.blobs import Blobs
 from relay.surfaces.discord import cards, raw, writing
@@ -40,10 +42,10 @@ class Posts:
         try:
             return await self._send(place, post, nonce, uploads, lines)
         except DiscordRefused as error:
-            if error.code == THREAD_ARCHIVED:
+            if error.number == THREAD_ARCHIVED:
                 await self.unarchive(place)
                 return await self._send(place, post, nonce, uploads, lines)
-            if error.code == FILE_TOO_LARGE and uploads:
+            if error.number == FILE_TOO_LARGE and uploads:
                 refused = [texts.file_not_shown(file.name, len(file.data), None) for file in uploads]
                 return await self._send(place, post, nonce, [], [*lines, *refused])
             raise
@@ -71,7 +73,9 @@ class Posts:
             }
         if post.card:
             body["components"] = cards.rows(post.card, post.choices)
-        made = await self._api.object("POST", _MESSAGES, body=body, files=files, channel_id=known(place))
+        made = await self._api.object(
+            Route("POST", _MESSAGES, channel_id=known(place)), body=body, files=files
+        )
         message = raw.word(made.get("id"))
         if not message:
             raise DiscordRefused("Discord's answer names no message.", kind="transient")
@@ -104,7 +108,7 @@ class Posts:
     async def unarchive(self, thread: str) -> None:
         """Raises `DiscordRefused` when we may not."""
         body: Json = {"archived": False}
-        await self._api.call("PATCH", "/channels/{channel_id}", body=body, channel_id=known(thread))
+        await self._api.call(Route("PATCH", "/channels/{channel_id}", channel_id=known(thread)), body=body)
 
     # -- threads ------------------------------------------------------------------------------------------------------
 
@@ -115,16 +119,16 @@ class Posts:
         if place is None:
             raise DiscordRefused("the channel is gone, or the bot can't see it.")
         name = texts.inline(title, _LONGEST_TITLE) or "task"
-        channel = await self._api.object("GET", "/channels/{channel_id}", channel_id=room)
+        channel = await self._api.object(Route("GET", "/channels/{channel_id}", channel_id=room))
         if raw.number(channel.get("type")) in raw.FORUMS:
             return await self._forum_post(room, name, nonce)
         message = await self.post(room, OutgoingPost(f"🧵 {name}"), nonce)
         body: Json = {"name": name, "auto_archive_duration": QUIET_MINUTES}
         path = f"{_MESSAGES}/{{message_id}}/threads"
         try:
-            made = await self._api.object("POST", path, body=body, channel_id=room, message_id=message)
+            made = await self._api.object(Route("POST", path, channel_id=room, message_id=message), body=body)
         except DiscordRefused as error:
-            if error.code != THREAD_EXISTS:
+            if error.number != THREAD_EXISTS:
                 raise
             return message
         self._channels.keep(made)
@@ -144,6 +148,8 @@ class Posts:
             "name": name,
             "message": {"content": f"🧵 {name}\n{marker}", "allowed_mentions": writing.nobody()},
         }
-        made = await self._api.object("POST", "/channels/{channel_id}/threads", body=body, channel_id=room)
+        made = await self._api.object(
+            Route("POST", "/channels/{channel_id}/threads", channel_id=room), body=body
+        )
         self._channels.keep(made)
         return raw.word(made.get("id"))

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import cast
 
 import anyio
-import anyio.abc
 import orjson
+from discord.http import Route
 
 from relay import texts
 from relay.clock import Clock
-from relay.surfaces.discord.api import DiscordApi
+from relay.surfaces.discord.api import DiscordApi, Json
 from relay.surfaces.discord.errors import DiscordRefused
 from relay.surfaces.discord.raw import word
 from relay.surfaces.discord.writing import cut, nobody
@@ -94,7 +94,7 @@ class LiveStatus:
             now = self._clock.monotonic()
             if now - typed >= TYPING_EVERY_S:
                 typed = now
-                await self._quietly("POST", "/channels/{channel_id}/typing", channel_id=place)
+                await self._quietly(Route("POST", "/channels/{channel_id}/typing", channel_id=place))
             wanted = status_text(view)
             due = max(edited + EDIT_EVERY_S, began + FIRST_AFTER_S)
             if now >= due and wanted != text and refusals < 3:
@@ -110,7 +110,12 @@ class LiveStatus:
             await self._until(changed, wake)
         if message:
             await self._quietly(
-                "DELETE", "/channels/{channel_id}/messages/{message_id}", channel_id=place, message_id=message
+                Route(
+                    "DELETE",
+                    "/channels/{channel_id}/messages/{message_id}",
+                    channel_id=place,
+                    message_id=message,
+                )
             )
             self._note(place, None)
 
@@ -127,16 +132,16 @@ class LiveStatus:
             waiting.cancel_scope.cancel()
 
     async def _write(self, place: str, message: str, text: str) -> str:
-        body = {"content": text, "allowed_mentions": nobody()}
+        body: Json = {"content": text, "allowed_mentions": nobody()}
         try:
             if message:
                 path = "/channels/{channel_id}/messages/{message_id}"
-                await self._api.call("PATCH", path, body=body, channel_id=place, message_id=message)
+                await self._api.call(Route("PATCH", path, channel_id=place, message_id=message), body=body)
                 return message
             # Silent: nobody's phone rings for it.
             body["flags"] = 1 << 12
             made = await self._api.object(
-                "POST", "/channels/{channel_id}/messages", body=body, channel_id=place
+                Route("POST", "/channels/{channel_id}/messages", channel_id=place), body=body
             )
         except DiscordRefused as error:
             log.debug("the live status could not be shown: %s", error)
@@ -144,11 +149,11 @@ class LiveStatus:
         self._note(place, word(made.get("id")))
         return word(made.get("id"))
 
-    async def _quietly(self, method: str, path: str, **parts: str) -> None:
+    async def _quietly(self, route: Route) -> None:
         try:
-            await self._api.call(method, path, **parts)
+            await self._api.call(route)
         except DiscordRefused as error:
-            log.debug("%s of the live status: %s", method, error)
+            log.debug("%s of the live status: %s", route.method, error)
 
     # -- what stands, over a crash ------------------------------------------------------------------------------------
 
@@ -174,4 +179,4 @@ class LiveStatus:
         for place, message in left.items():
             if word(place) and word(message) and self._standing.get(word(place)) != word(message):
                 path = "/channels/{channel_id}/messages/{message_id}"
-                await self._quietly("DELETE", path, channel_id=word(place), message_id=word(message))
+                await self._quietly(Route("DELETE", path, channel_id=word(place), message_id=word(message)))

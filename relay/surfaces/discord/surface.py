@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
+from discord.http import Route
 
 from relay.clock import Clock
 from relay.config import Access
@@ -74,7 +75,11 @@ class DiscordSurface:
     def trouble(self) -> str:
         """What a person should know of: no connection, a room that can't be seen, what waits."""
         missing = self._channels.missing
-        unseen = f"the bot can't see {', '.join(missing)}; are the ids right, and may it see them?" if missing else ""
+        unseen = (
+            f"the bot can't see {', '.join(missing)}; are the ids right, and may it see them?"
+            if missing
+            else ""
+        )
         return self._connection.trouble or self._hearing.inbox.trouble or unseen
 
     def follow(self, access: Callable[[], Access]) -> None:
@@ -85,15 +90,16 @@ class DiscordSurface:
 
     async def run(self, events: SurfaceEvents) -> None:
         self._hearing.events = events
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._hearing.run)
-                tasks.start_soon(self._status.run)
-                await self._connection.run(self._api.log_in)
-                # Over: only a person can help. What is owed waits, and everything else of the relay goes on.
-                await anyio.sleep_forever()
-        finally:
-            await self._api.close()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hearing.run)
+            tasks.start_soon(self._status.run)
+            await self._connection.run(self._api.log_in)
+            # Over: only a person can help. What is owed waits, and everything else of the relay goes on.
+            await anyio.sleep_forever()
+
+    async def close(self) -> None:
+        """After everything else: a stop still reads how far each place was taken in."""
+        await self._api.close()
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -111,12 +117,12 @@ class DiscordSurface:
             body["components"] = []
         parts = {"channel_id": known(place), "message_id": known(message)}
         try:
-            await self._api.call("PATCH", _MESSAGE, body=body, **parts)
+            await self._api.call(Route("PATCH", _MESSAGE, **parts), body=body)
         except DiscordRefused as error:
-            if error.code != THREAD_ARCHIVED:
+            if error.number != THREAD_ARCHIVED:
                 raise
             await self._posts.unarchive(place)
-            await self._api.call("PATCH", _MESSAGE, body=body, **parts)
+            await self._api.call(Route("PATCH", _MESSAGE, **parts), body=body)
 
     async def open_thread(self, room: str, title: str, nonce: str) -> str:
         return await self._posts.open_thread(room, title, nonce)
@@ -124,7 +130,7 @@ class DiscordSurface:
     async def react(self, place: str, message: str, emoji: str, *, add: bool) -> None:
         path = f"{_MESSAGE}/reactions/{{emoji}}/@me"
         parts = {"channel_id": known(place), "message_id": known(message)}
-        await self._api.call("PUT" if add else "DELETE", path, emoji=emoji, **parts)
+        await self._api.call(Route("PUT" if add else "DELETE", path, emoji=emoji, **parts))
 
     async def show(self, place: str, view: LiveView | None) -> None:
         self._status.show(place, view)

@@ -27,9 +27,7 @@ def lock_folder(env: Mapping[str, str]) -> Path:
     """This user's folder on this machine for what lives as long as processes do."""
     base = env.get("XDG_RUNTIME_DIR", "")
     return (
-        Path(base) / "relay"
-        if base.startswith("/")
-        else Path(tempfile.gettempdir()) / f"relay-{os.getuid()}"
+        Path(base) / "relay" if base.startswith("/") else Path(tempfile.gettempdir()) / f"relay-{os.getuid()}"
     )
 
 

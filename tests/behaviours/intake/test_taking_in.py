@@ -6,8 +6,10 @@ import anyio
 import pytest
 from fakes.living import ADA, OWNER, STRANGER, access, living
 
+from relay.app import chat_rooms
 from relay.config import Peer
 from relay.surfaces.surface import Person
+from relay.surfaces.web.chat import LocalChat
 
 pytestmark = pytest.mark.anyio
 SCOUT_B = Person("scout-b", "scout-b", bot=True)
@@ -226,3 +228,14 @@ async def test_odd_characters_in_a_message_are_harmless(tmp_path: Path, text: st
         answer = await relay.seen("You said: ")
         assert "\x00" not in answer["text"]
         assert "\x1b" not in answer["text"]
+
+
+async def test_l3_an_event_that_was_lost_on_the_way_is_found_by_the_next_scan(tmp_path: Path) -> None:
+    async with living(tmp_path, speed=400) as relay:
+        beside = await LocalChat.open(tmp_path / "page.db", chat_rooms(relay.access), relay.clock)
+        await beside.post_as(OWNER, "main", "say found")  # nobody tells the relay of it
+        await beside.close()
+        await relay.seen("found")
+        await relay.say("say and on")
+        await relay.seen("and on")
+        assert len(await relay.log("channel.message")) == 2

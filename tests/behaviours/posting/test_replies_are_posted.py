@@ -69,6 +69,13 @@ async def test_an_answer_beyond_all_bounds_is_cut_and_that_is_said(tmp_path: Pat
         assert 190_000 < sum(map(len, posts)) < 210_000
 
 
+async def test_f9_colours_and_controls_of_a_terminal_are_taken_out(tmp_path: Path) -> None:
+    puppet = Puppet()
+    async with living(tmp_path, mask=Masker().mask, runtimes=lambda _: {"scripted": puppet}) as relay:
+        text = f"\x1b[1;31mred\x1b[0m \x1b]0;title\x07and \x07bell {TOKEN[:10]}\x1b[0m{TOKEN[10:]}"
+        assert await reply(relay, puppet, text) == ["red and bell [masked]"]
+
+
 async def test_s2_a_reply_calls_nobody_but_who_asked(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("say @everyone <@&1> @here")

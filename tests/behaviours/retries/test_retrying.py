@@ -81,7 +81,7 @@ async def test_a_turn_that_runs_is_not_run_again_beside_itself(tmp_path: Path) -
 
 async def test_what_several_messages_had_asked_is_run_again_whole(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
-        await relay.say("say one\nslow 6")
+        await relay.say("say one\nslow 12")
         await relay.turn_runs()
         second = await relay.say("say two")
         await relay.seen("one\ntwo")

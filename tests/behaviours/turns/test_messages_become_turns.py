@@ -90,7 +90,7 @@ async def test_m3_five_messages_at_once_never_run_two_turns_in_one_scope(tmp_pat
 
 async def slow_then(relay: Living, *more: str) -> list[str]:
     """A turn that takes a while, and messages sent while it runs; what was seen of all when all is over."""
-    await relay.say("say first\nslow 6")
+    await relay.say("say first\nslow 12")
     await relay.turn_runs()
     for text in more:
         await relay.say(text)
@@ -140,7 +140,7 @@ async def test_a_choice_outlives_a_restart_and_holds_for_its_scope_alone(tmp_pat
         await relay.seen("waits for the next one")
         await relay.restart()
         assert (await slow_then(relay, "say second"))[1:] == ["first", "second"]
-        await relay.say("say one\nslow 6", "side")
+        await relay.say("say one\nslow 12", "side")
         await relay.turn_runs("web:side")
         await relay.say("say two", "side")
         await relay.seen("one\ntwo", "side")
@@ -163,7 +163,7 @@ async def test_what_waits_is_taken_by_one_turn_and_answered_at_once(tmp_path: Pa
 
 async def test_what_another_role_says_is_another_turn(tmp_path: Path) -> None:
     async with living(tmp_path, busy="queue") as relay:
-        await relay.say("slow 6")
+        await relay.say("slow 12")
         await relay.turn_runs()
         for text, who in (("say a", OWNER), ("say b", ADA), ("say c", OWNER)):
             await relay.say(text, by=who)
@@ -174,7 +174,7 @@ async def test_what_another_role_says_is_another_turn(tmp_path: Path) -> None:
 
 async def test_another_role_does_not_steer(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
-        await relay.say("say mine\nslow 6")
+        await relay.say("say mine\nslow 12")
         await relay.turn_runs()
         await relay.say("say hers", by=ADA)
         await relay.quiet()
@@ -184,7 +184,7 @@ async def test_another_role_does_not_steer(tmp_path: Path) -> None:
 
 async def test_a_full_queue_is_told_and_drops_what_came_last_only(tmp_path: Path) -> None:
     async with living(tmp_path, busy="queue", limits={"queue": 2}) as relay:
-        await relay.say("slow 6")
+        await relay.say("slow 12")
         await relay.turn_runs()
         for text in ("say a", "say b"):
             await relay.say(text)
@@ -203,3 +203,24 @@ async def test_l14_a_message_behind_a_stop_runs_next(tmp_path: Path) -> None:
         await relay.say("say still there")
         await relay.seen("still there")
         await relay.seen("Stopped (Olga)")
+
+
+async def test_no_more_agents_run_at_once_than_access_json_says(tmp_path: Path) -> None:
+    async with living(tmp_path, limits={"agents": 1}) as relay:
+        await relay.say("say one\nslow 12")
+        await relay.turn_runs()
+        await relay.say("say two", "side")
+        await relay.seen("two", "side")
+        assert await relay.ours() == ["one"], "the second began when the first had ended"
+
+
+async def test_a_stop_is_heard_while_all_agents_are_busy(tmp_path: Path) -> None:
+    async with living(tmp_path, limits={"agents": 1}) as relay:
+        await relay.say("slow 3000")
+        await relay.turn_runs()
+        await relay.say("say two", "side")
+        await relay.say("!status", "side")
+        await relay.seen("Nothing is running here.", "side")
+        await relay.say("!stop")
+        await relay.seen("Stopped (Olga)")
+        await relay.seen("two", "side")

@@ -9,7 +9,7 @@ from fakes.puppet import Puppet
 from relay.agents.runtime import AgentGone, SessionSpec, TextDelta, TurnEnded
 
 pytestmark = pytest.mark.anyio
-WORK = "tool append log.txt x\nslow 8\ntool append log.txt y\nsay all done"
+WORK = "tool append log.txt x\nslow 14\ntool append log.txt y\nsay all done"
 
 
 @pytest.mark.trunk
@@ -46,7 +46,7 @@ async def test_cut_off_work_goes_on_before_what_waited_and_a_full_queue_does_not
     tmp_path: Path,
 ) -> None:
     async with living(tmp_path, busy="queue", limits={"queue": 2}) as relay:
-        await relay.say("say first\nslow 8")
+        await relay.say("say first\nslow 14")
         await relay.turn_runs()
         await relay.say("say second")
         await relay.say("say third")
@@ -135,3 +135,20 @@ async def test_a_message_said_right_before_a_kill_is_answered_after_it(tmp_path:
         await relay.quiet()
         said = "\n".join(await relay.ours())
         assert [said.count(f"number {n}.") for n in range(6)] == [1] * 6
+
+
+async def test_cut_off_work_of_an_agent_that_is_gone_is_told_and_offered(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        said = await relay.say("say begun\nslow 3000")
+        await relay.turn_runs()
+        other = relay.access.agents["scout"]
+        rooms = {
+            name: room.model_copy(update={"agent": "other"}) for name, room in relay.access.rooms.items()
+        }
+        relay.access = relay.access.model_copy(update={"agents": {"other": other}, "rooms": rooms})
+        await relay.restart(kill=True)
+        told = await relay.seen("I can't pick it up by myself")
+        assert told["reply_to"] == said.message
+        await relay.say("say and now with another")
+        await relay.seen("and now with another")
+        assert [i.body["agent"] for i in await relay.log("session.opened")] == ["scout", "other"]

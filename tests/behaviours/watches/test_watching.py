@@ -180,15 +180,16 @@ async def test_a_time_of_day_is_the_next_one(tmp_path: Path) -> None:
 async def test_a_fire_while_a_turn_runs_waits_and_is_named_in_its_own_reply(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await arm(relay)
-        await relay.say("say working\nslow 12")
+        await relay.say("say working\nslow 3000")
         await relay.turn_runs()
         notes(relay, "x\n")
         await relay.until_logged("watch.fired")
         assert not await relay.log("turn.steered"), "a fire does not steer"
+        await relay.say("!stop")
         await relay.seen(TRIGGERED)
-        _, first, second = await relay.ours()
-        assert first == "working"
-        assert second.startswith(TRIGGERED)
+        answers = [m["text"] for m in await relay.messages() if m["ours"] and m["ping"]]
+        assert answers[0] == "working"
+        assert answers[1].startswith(TRIGGERED)
 
 
 async def test_several_fires_that_waited_are_one_turn_that_names_each_watch_once(tmp_path: Path) -> None:
@@ -196,13 +197,14 @@ async def test_several_fires_that_waited_are_one_turn_that_names_each_watch_once
         await arm(relay, "notes --file notes.md --window 0s")
         await relay.say("!watch log --file app.log --window 0s")
         await relay.watching("log")
-        await relay.say("slow 16")
+        await relay.say("slow 3000")
         await relay.turn_runs()
         for number in range(2):
             notes(relay, f"{number}\n")
             await relay.until_logged("watch.fired", number + 1)
         (relay.work / "app.log").write_text("x\n")
         await relay.until_logged("watch.fired", 3)
+        await relay.say("!stop")
         answer = await relay.seen(TRIGGERED)
         assert answer["text"].startswith(f"{TRIGGERED}\n↳ triggered by watch «log»\n")
         assert answer["text"].count(TRIGGERED) == 1

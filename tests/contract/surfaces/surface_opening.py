@@ -17,17 +17,18 @@ ADA = Person("ada", "Ada")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A surface and its people. `live`: what they do is brought to a listener by itself."""
+    """A surface and its people."""
 
     surface: Surface
     speak: Callable[[str, str], Awaitable[MessageEvent]]
     """(place, text)"""
     reactions: Callable[[str, str], Awaitable[list[str]]]
     """(place, message) → our own emoji on it, as people see them."""
-    live: bool
 
 
 KINDS = ("web", "in memory")
+LIVE = ("web",)
+"""The others bring nothing by themselves."""
 
 
 @asynccontextmanager
@@ -43,9 +44,7 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
             (found,) = [m for m in await chat.messages(place) if m["id"] == message]
             return [r["emoji"] for r in found["reactions"] if any(p["id"] == "relay" for p in r["people"])]
 
-        yield Opened(
-            WebSurface(chat, clock), lambda place, text: chat.post_as(ADA, place, text), seen, live=True
-        )
+        yield Opened(WebSurface(chat, clock), lambda place, text: chat.post_as(ADA, place, text), seen)
         await chat.close()
         return
     memory = ChatInMemory(clock, ("main", "side"))
@@ -54,6 +53,6 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
         return memory.write(text, place, ADA)
 
     async def kept(place: str, message: str) -> list[str]:
-        return [emoji for id, emoji in memory.reactions if id == message]
+        return [emoji for id, emoji in memory.our_reactions if id == message]
 
-    yield Opened(memory, speak, kept, live=False)
+    yield Opened(memory, speak, kept)

@@ -158,29 +158,32 @@ class Listener:
         await poll(look, missing)
 
 
-async def test_a_listener_is_told_that_it_is_ready_before_anything_else_and_then_all_in_order(
-    opened: Opened,
-) -> None:
+async def test_a_listener_is_told_of_the_places_before_anything_else(opened: Opened) -> None:
     listener = Listener()
-    said = [await opened.speak("main", "before")] if opened.live else []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(opened.surface.run, listener)
         await listener.until(1)
-        assert listener.told[0] == ["main", "side"]
-        if opened.live:
-            said += [await opened.speak("main", f"{n}") for n in range(20)]
-            await listener.until(22)
-            assert listener.told[1:] == said
         tasks.cancel_scope.cancel()
+    assert listener.told == [["main", "side"]]
 
 
-async def test_what_could_not_be_recorded_is_brought_again(opened: Opened) -> None:
-    if not opened.live:
-        pytest.skip("this one brings nothing by itself")
-    listener = Listener(refusals=2)
-    said = [await opened.speak("main", f"{n}") for n in range(3)]
+async def test_a_listener_is_told_what_people_say_in_order(live: Opened) -> None:
+    listener = Listener()
+    said = [await live.speak("main", "before")]
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(opened.surface.run, listener)
+        tasks.start_soon(live.surface.run, listener)
+        await listener.until(2)
+        said += [await live.speak("main", f"{n}") for n in range(20)]
+        await listener.until(22)
+        tasks.cancel_scope.cancel()
+    assert listener.told == [["main", "side"], *said]
+
+
+async def test_what_could_not_be_recorded_is_brought_again(live: Opened) -> None:
+    listener = Listener(refusals=2)
+    said = [await live.speak("main", f"{n}") for n in range(3)]
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live.surface.run, listener)
         await listener.until(4)
         tasks.cancel_scope.cancel()
     assert listener.told[1:] == said

@@ -23,16 +23,17 @@ Where things are
     server.clock.advance(seconds)   nonces, tokens, sessions, limits and ids go by this clock
     server.faults                   REST: answer, refuse, cloudflare, too_many, cut, slow, hold, reshape
     server.gateway.faults           events: drop, double, swap, late, reshape; silence, refuse_resumes …
-    server.gateway                  cut, close, reconnect, invalidate, forget_sessions, raw, and `heard`
+    server.gateway                  online, heard; cut, close, reconnect, invalidate, forget_sessions, raw
     server.outage()                 all of Discord is away inside the block
     server.limits                   buckets, `realistic()`, and `invalid`: refusals that would get an address banned
     server.rest.calls               every request, for the few promises about requests (how many, how often)
     server.world.rules              what Discord may change one day: lengths, memories, ceilings
     oddities                        how other servers' answers look, for `faults.reshape`
 
-What it leaves out: voice, presence, polls, stickers, invites, emoji of a guild, audit logs, sharding beyond one, and
-the wait of 5 s between two IDENTIFYs. Text is counted in UTF-16 units (never fewer than Discord counts), and, as on
-Discord, white space at both ends of a message is cut off.
+What it leaves out: voice, presence, polls, stickers, invites, emoji of a guild, audit logs, sharding beyond one,
+threads that archive themselves after a quiet time, slow mode (order it by `faults.refuse(…, 20016)`), and the wait of
+5 s between two IDENTIFYs. Text is counted in UTF-16 units (never fewer than Discord counts), and, as on Discord, white
+space at both ends of a message is cut off.
 
 Never put a conftest.py or a test into `tests/fakes/`: pytest would put that folder first on the path, and this package
 would hide the library of the same name.

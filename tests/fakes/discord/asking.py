@@ -52,6 +52,10 @@ class Ask:
         """An id or number in the query."""
         return snowflake(self.query[name], name) if name in self.query else None
 
+    def yes(self, name: str) -> bool:
+        """A switch in the query."""
+        return self.query.get(name, "").lower() in ("true", "1")
+
     @property
     def channel(self) -> Channel:
         return self.world.channel(self.number("channel_id"), self.bot)

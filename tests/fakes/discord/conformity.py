@@ -52,6 +52,10 @@ class Conformity:
         self.checked: set[str] = set()
         self.unknown: set[str] = set()
 
+    def knows(self, method: str, template: str) -> bool:
+        """Whether Discord describes this operation."""
+        return self._description(method, template, 200) is not None
+
     def check(self, method: str, template: str, status: int, body: Any) -> None:
         """Notes what is wrong with one answer. Operations that the description lacks go to `unknown`."""
         name = f"{method} {template} {status}"

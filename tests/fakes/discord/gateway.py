@@ -39,6 +39,10 @@ class Gateway:
     def _open(self, app: App | None) -> list[Session]:
         return [one for one in self.sessions.values() if one.link and app in (None, one.app)]
 
+    def online(self, app: App) -> bool:
+        """Whether the bot has a session with an open connection."""
+        return bool(self._open(app))
+
     def cut(self, app: App | None = None) -> None:
         """The connections break, with no word."""
         for one in self._open(app):

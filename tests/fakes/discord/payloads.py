@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fakes.discord import intents, permissions
-from fakes.discord.clock import iso, made_at
+from fakes.discord.clock import iso
 from fakes.discord.model import App, Channel, Guild, Json, Kind, Member, Role, User, Webhook
 from fakes.discord.world import World
 
@@ -291,8 +291,3 @@ def partial_guild(one: Guild, viewer: User) -> Json:
         "approximate_member_count": len(one.members),
         "approximate_presence_count": len(one.members),
     }
-
-
-def age(snowflake: int, now: float) -> float:
-    """Seconds since the thing with this id was made."""
-    return now - made_at(snowflake)

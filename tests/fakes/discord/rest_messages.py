@@ -123,10 +123,6 @@ def pins(ask: Ask) -> tuple[int, Any]:
     return 200, {"items": items, "has_more": False}
 
 
-def old_pins(ask: Ask) -> tuple[int, Any]:
-    return 200, [shown(ask, one) for one in _pinned(ask)]
-
-
 _MESSAGES = "/channels/{channel_id}/messages"
 _ONE = _MESSAGES + "/{message_id}"
 _EMOJI = _ONE + "/reactions/{emoji_name}"
@@ -138,9 +134,6 @@ ROUTES = (
     Route("GET", _MESSAGES + "/pins", pins),
     Route("PUT", _MESSAGES + "/pins/{message_id}", pin),
     Route("DELETE", _MESSAGES + "/pins/{message_id}", unpin),
-    Route("GET", "/channels/{channel_id}/pins", old_pins),
-    Route("PUT", "/channels/{channel_id}/pins/{message_id}", pin),
-    Route("DELETE", "/channels/{channel_id}/pins/{message_id}", unpin),
     Route("GET", _ONE, one),
     Route("PATCH", _ONE, edit),
     Route("DELETE", _ONE, delete),

@@ -18,7 +18,7 @@ def callback(ask: Ask) -> tuple[int, Any]:
         raise wrong_form("type", "BASE_TYPE_REQUIRED", "What kind of answer?")
     number, token = ask.number("interaction_id"), ask.path["interaction_token"]
     one = interactions.respond(ask.world, number, token, kind, body.get("data") or {}, ask.files)
-    if ask.query.get("with_response", "").lower() not in ("true", "1"):
+    if not ask.yes("with_response"):
         return 204, None
     caption: dict[str, Any] = {"id": str(one.id), "type": one.kind, "response_message_loading": False}
     found: dict[str, Any] = {"interaction": caption}
@@ -59,7 +59,7 @@ def execute(ask: Ask) -> tuple[int, Any]:
     draft.nonce = None
     name = ask.fields.get("username") or hook.name
     made = posting.post(ask.world, hook.user, channel, draft, hook=hook, spoken_by=name, checked=False)
-    return (200, _shown(ask, made)) if ask.query.get("wait", "").lower() == "true" else (204, None)
+    return (200, _shown(ask, made)) if ask.yes("wait") else (204, None)
 
 
 def _message(ask: Ask) -> tuple[Channel, Message]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fakes.discord import intents, message_payloads, payloads, permissions, posting
+from fakes.discord import intents, payloads, permissions, posting
 from fakes.discord.errors import ApiError, wrong_form
 from fakes.discord.model import (
     HAS_THREAD,
@@ -302,9 +302,3 @@ def archived(world: World, parent: Channel, viewer: User, *, before: float | Non
 def _listing(world: World, shown: list[Channel], viewer: User) -> Json:
     own = [payloads.thread_member(one, viewer.id) for one in shown if viewer.id in state(one).members]
     return {"threads": [payloads.thread(world, one, viewer) for one in shown], "members": own}
-
-
-def first_of(world: World, post: Channel) -> Json | None:
-    """The first message of a forum post, in JSON."""
-    found = post.messages.get(post.id)
-    return message_payloads.message(world, found) if found else None

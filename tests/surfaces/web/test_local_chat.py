@@ -278,6 +278,21 @@ async def test_a_newer_or_damaged_file_is_refused_and_left_alone(tmp_path: Path,
         await LocalChat.open(path, ROOMS, SystemClock())
 
 
+async def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "page.db"
+    with sqlite3.connect(path) as raw:
+        raw.execute("CREATE TABLE message(number INTEGER)")
+    raw.close()
+    whole = path.read_bytes()
+    with pytest.raises(DamagedDatabase, match="not a page's chat"):
+        await LocalChat.open(path, ROOMS, SystemClock())
+    assert path.read_bytes() == whole
+    path.rename(tmp_path / "page.db-wal")
+    with pytest.raises(DamagedDatabase, match="is gone"):
+        await LocalChat.open(path, ROOMS, SystemClock())
+    assert not path.exists(), "no new chat is begun beside what is left of an old one"
+
+
 async def test_a_full_disk_refuses_a_message_and_takes_it_later(tmp_path: Path, ada: Person) -> None:
     path = tmp_path / "page.db"
     chat = await LocalChat.open(path, ROOMS, SystemClock())
