@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from relay.ledger.interaction import Payload
+from relay.ledger.interaction import Payload, Position
 
 Role = Literal["owner", "human", "peer", "webhook", "stranger"]
 Addressed = Literal["mention", "reply", "thread", "room", "command"]
@@ -18,7 +18,7 @@ class ChannelMessage(Payload):
     place: str
     room: str
     message: str
-    position: int
+    position: Position
     author: str
     name: str
     text: str
@@ -79,4 +79,4 @@ class IntakeCaughtUp(Payload):
     VERB: ClassVar[str] = "intake.caught_up"
     surface: str
     place: str
-    position: int
+    position: Position

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from relay.ledger.interaction import Draft, Payload
+from relay.ledger.interaction import Draft, Payload, Position
 
 
 class PlaceOpened(Payload):
@@ -16,7 +16,7 @@ class PlaceOpened(Payload):
     room: str
     thread: bool
     limit: int
-    since: int = 0
+    since: Position = 0
     """The position of the message that we joined the place for; what was said before it was not said to us."""
 
 

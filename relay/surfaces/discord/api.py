@@ -55,7 +55,7 @@ class DiscordApi:
                 raise self._fatal
             if self._client is None:
                 made = discord.Client(
-                    intents=discord.Intents.none(),
+                    intents=discord.Intents(guilds=True),
                     connector=self._connector() if self._connector else None,
                     max_ratelimit_timeout=LONGEST_PAUSE_S,
                 )
