@@ -98,6 +98,8 @@ def queue_full(limit: int) -> str:
 
 REPLY_CUT = "\n\n…(the answer was longer than I may post; the rest was left out)"
 
+THREAD_CLOSED = "↪ This was for a thread that I can't write in any more:"
+
 NO_TURN_TO_STOP = "Nothing is running here."
 NO_TURN_TO_RETRY = "There is no finished turn here to run again."
 NOT_YOURS_TO_STOP = "Only the owner, or who asked for this turn, may stop it."

@@ -1,5 +1,6 @@
 """Conversations on Discord, as people see them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,8 @@ async def test_s2_nothing_in_a_reply_pings_anybody_but_who_asked(tmp_path: Path)
         answer = await here.answered("@everyone")
         assert answer.text == f"{text}\n{here.olga.mention}"
         await here.quiet()
-        assert here.zoe.pings == here.ada.pings == []
-        assert [one.text for one in here.olga.pings] == [answer.text]
+        pinged = [[one.text for one in who.pings if one.author == "relay"] for who in (here.zoe, here.ada, here.olga)]
+        assert pinged == [[], [], [answer.text]]
 
 
 async def test_d8_a_reply_of_five_chunks_is_five_messages_in_order_and_calls_once(tmp_path: Path) -> None:
@@ -110,9 +111,7 @@ async def test_d8_a_reply_of_five_chunks_is_five_messages_in_order_and_calls_onc
         await here.quiet()
         texts = here.ours()
         assert len(texts) >= 5
-        assert [line.split()[0] for t in texts for line in t.splitlines() if line.startswith("word")] == [
-            f"word{number:04d}" for number in range(100)
-        ] * 3
+        assert re.findall(r"word\d+", "\n".join(texts)) == [f"word{number:04d}" for number in range(100)] * 3
         assert texts[-1].endswith(here.olga.mention)
         assert len(here.olga.pings) == 1
 

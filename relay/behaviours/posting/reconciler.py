@@ -124,7 +124,7 @@ class Poster:
         try:
             message = await surface.post(place, outgoing, nonce_of(post))
         except SurfaceError as error:
-            await self._refused(request, owed, error, held)
+            await self._refused(request, wanted, owed, error, held)
             return
         await self._sent(request, wanted, surface, place, message, held)
 
@@ -202,9 +202,13 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, outside=[f"{surface.name}:{message}"]))
 
-    async def _refused(self, request: Interaction, owed: OwedPost, error: SurfaceError, held: Held) -> None:
+    async def _refused(
+        self, request: Interaction, wanted: PostRequested, owed: OwedPost, error: SurfaceError, held: Held
+    ) -> None:
         if error.kind == "permanent":  # a fatal one waits for a person to mend the surface
-            await self._dead(request, str(error), held)
+            placed = held.view.of(Places).of(request.scope)
+            offered = placed.room if placed and placed.thread and wanted.kind == "answer" else ""
+            await self._dead(request, str(error), held, room=offered, wanted=wanted)
             return
         attempt = owed.attempts + 1
         wait = error.retry_after_ms or min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** min(attempt, 16))
@@ -213,10 +217,21 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, attempt))
 
-    async def _dead(self, request: Interaction, why: str, held: Held) -> None:
+    async def _dead(
+        self,
+        request: Interaction,
+        why: str,
+        held: Held,
+        *,
+        room: str = "",
+        wanted: PostRequested | None = None,
+    ) -> None:
         self._first_try.pop(request.id, None)
         log.warning("post %s is dead: %s", request.id[:10], why)
-        await held.admit(self._draft(PostDead(post=request.id, why=why), request, request.id))
+        dead = PostDead(post=request.id, why=why)
+        if room and wanted is not None:
+            dead = PostDead(post=request.id, why=why, room=room, text=wanted.text, files=wanted.files)
+        await held.admit(self._draft(dead, request, request.id))
 
     def _draft(
         self,

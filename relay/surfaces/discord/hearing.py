@@ -48,6 +48,7 @@ class Hearing:
         self._toggles = Toggles(clock.now_ms())
         self._heard: OrderedDict[str, None] = OrderedDict()
         self._told_at = clock.monotonic()
+        self._closing_gaps = False
         self._suspected = ""
         self._suspicion = anyio.Event()
         self._send_clicks, self._clicks = anyio.create_memory_object_stream[Json](MOST_CLICKS)
@@ -61,7 +62,11 @@ class Hearing:
                 tasks.start_soon(self._click, click)
 
     async def _ready(self) -> None:
-        await self.events.ready(await self._channels.all())
+        self._closing_gaps = True
+        try:
+            await self.events.ready(await self._channels.all())
+        finally:
+            self._closing_gaps = False
 
     # -- from the gateway ---------------------------------------------------------------------------------------------
 
@@ -180,7 +185,7 @@ class Hearing:
         now = self._clock.monotonic()
         if up is None or event.message in self._heard or now - max(up, self._told_at) < DEAF_AFTER_S:
             return
-        if self._clock.now_ms() - event.sent_at < (now - up) * 1000:  # else it is from before this session
+        if not self._closing_gaps:  # what that finds is from before this session
             self._suspected = event.message
             self._suspicion.set()
 
