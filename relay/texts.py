@@ -163,6 +163,8 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
 CARD_UNKNOWN = "I don't know this card any more."
 CARD_NOT_YOURS = "Only those whom this card calls may decide it. Nothing was changed."
 CARD_DECIDED = "This card is decided already. Nothing was changed."
+CARD_DELETED = "its card was deleted"
+PLACE_DELETED = "the place it belongs to was deleted"
 CARD_EXPIRED = "nobody answered in time"
 CARD_OF_ENDED_TURN = "the turn has ended"
 COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can allow it; make it shorter"

@@ -165,6 +165,14 @@ class SurfaceEvents(Protocol):
         """What to tell the one who clicked, and nobody else; None when the click counts."""
         ...
 
+    async def deleted(self, place: str, message: str) -> None:
+        """A message, ours or a person's, is gone."""
+        ...
+
+    async def gone(self, place: str) -> None:
+        """A place is gone for good, with all that stood in it."""
+        ...
+
     async def ready(self, places: Sequence[Place]) -> None:
         """The surface is (again) connected; live events are held until this returns."""
         ...

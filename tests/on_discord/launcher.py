@@ -1,4 +1,4 @@
-"""Starts the real relay with a network in which Discord is the tests' one. Only a test can: the product has no switch."""
+"""Starts the real relay with a network in which Discord is the tests' one. The product has no switch for it."""
 
 import sys
 from pathlib import Path

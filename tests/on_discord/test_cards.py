@@ -47,19 +47,20 @@ async def test_a_wrong_person_s_click_changes_nothing_and_gets_a_private_no(tmp_
         await decided(here, "❌ Denied by Olga")
 
 
-async def test_a5_a_card_is_decided_by_a_button_after_a_restart(tmp_path: Path) -> None:
+async def test_a5_after_a_restart_no_button_is_left_that_does_nothing(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         here.ask(ASK)
-        await here.card()
+        first = await here.card()
         async with here.away():
             pass
-        card = [one for one in here.room.seen() if "🔐" in one.text][-1]
-        if card.buttons:
-            click = here.olga.click(card, "✅ Allow once")
-            await here.server.until(lambda: click.answered or bool(click.followups) or not click.waiting)
-            assert not click.failed
-        await here.quiet()
-        assert not any(one.buttons for one in here.room.seen() if one.id == card.id)
+        await here.server.until(lambda: len([one for one in here.room.seen() if "🔐" in one.text]) == 2)
+        await here.server.until(lambda: len([one for one in here.room.seen() if one.buttons]) == 1)
+        card = await here.card()
+        assert card.id != first.id
+        click = here.olga.click(card, "✅ Allow once")
+        await here.answered("after")
+        assert not click.failed
+        await here.server.until(lambda: not any(one.buttons for one in here.room.seen()))
 
 
 async def test_a_reaction_that_was_set_while_nobody_listened_decides_an_open_card(tmp_path: Path) -> None:
@@ -105,3 +106,13 @@ async def test_a_card_calls_the_owner_and_closing_it_calls_nobody(tmp_path: Path
         await here.quiet()
         assert len(here.olga.pings) == 1
         assert len(here.ada.pings) == 1
+
+
+async def test_a12_a_card_whose_message_was_deleted_is_denied(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        here.ask(ASK)
+        card = await here.card()
+        here.guild.owner.delete(here.room.channel.messages[card.id])
+        await here.answered("after")
+        (closed,) = await here.log("approval.closed")
+        assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")

@@ -133,7 +133,9 @@ async def test_odd_and_missing_fields_of_other_servers_hurt_nobody(tmp_path: Pat
         await here.answered("with numbers")
         bare = oddities.without("member", "mentions", "type", "timestamp", "nonce", "global_name", "flags")
         gateway.reshape("MESSAGE_CREATE", bare, times=1)
-        here.server.faults.reshape("POST", "/channels/*/messages", oddities.without("content", "author"), times=1)
+        here.server.faults.reshape(
+            "POST", "/channels/*/messages", oddities.without("content", "author"), times=1
+        )
         here.ask("say with little")
         await here.answered("with little")
         gateway.reshape("MESSAGE_CREATE", oddities.without("author", "id"), times=1)
@@ -202,5 +204,3 @@ async def test_a_file_watch_fires_in_the_thread_where_it_was_armed(tmp_path: Pat
             notes.write_text("one\ntwo\nthree\n")
         assert "+three" in (await here.answered("+three", thread)).text
         assert here.ours() == []
-
-

@@ -6,6 +6,8 @@ import pytest
 from fakes.discord import permissions
 from town import town
 
+from relay.behaviours.turns.concept import Turns
+
 pytestmark = pytest.mark.anyio
 
 SEND = ("POST", "/channels/*/messages")
@@ -20,7 +22,9 @@ async def test_d5_an_answer_whose_confirmation_was_lost_is_one_message(tmp_path:
         assert len(here.ours()) == 1
 
 
-async def test_d5_also_when_the_relay_was_killed_meanwhile_and_discord_has_forgotten_the_nonce(tmp_path: Path) -> None:
+async def test_d5_also_when_the_relay_was_killed_meanwhile_and_discord_has_forgotten_the_nonce(
+    tmp_path: Path,
+) -> None:
     async with town(tmp_path) as here:
         hold = here.server.faults.hold(*SEND, after=True)
         here.ask("say once")
@@ -71,9 +75,28 @@ async def test_a_long_429_is_put_off_and_holds_up_no_other_channel(tmp_path: Pat
         assert here.server.limits.invalid == here.server.limits.invalid[:2]
 
 
-async def test_c1_c2_an_answer_to_a_thread_that_was_deleted_stands_in_its_room(tmp_path: Path) -> None:
+async def test_c1_a_deleted_thread_ends_its_turn_its_queue_and_its_watches_once(tmp_path: Path) -> None:
+    async with town(tmp_path, busy="queue") as here:
+        thread = here.ada.open_thread(here.room, "Doomed")
+        here.ask('!watch --in 2h "stretch"', thread)
+        await here.answered("Watching", thread)
+        here.ask("slow 600\nsay never", thread, here.ada)
+        await here.server.until(lambda: here.relay.parts.engine.view.of(Turns).state.running)
+        here.ask("say neither", thread, here.ada)
+        await here.server.until(lambda: "👀" in thread.seen()[-1].reactions)
+        thread.delete()
+        await here.server.until(lambda: not here.relay.parts.engine.view.of(Turns).state.running)
+        await here.quiet()
+        assert [one.body["status"] for one in await here.log("turn.ended")] == ["cancelled"]
+        assert len(await here.log("turn.stop_asked")) == len(await here.log("watch.disarmed")) == 1
+        assert len(await here.log("turn.withdrawn")) == 1
+        assert here.ours() == []
+
+
+async def test_c2_an_answer_to_a_thread_that_is_gone_stands_in_its_room(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         thread = here.ada.open_thread(here.room, "Doomed")
+        here.server.gateway.faults.drop("THREAD_DELETE")
         here.ask("slow 3\nsay precious", thread, here.ada)
         await here.server.until(lambda: "👀" in thread.seen()[-1].reactions)
         thread.delete()
@@ -82,7 +105,9 @@ async def test_c1_c2_an_answer_to_a_thread_that_was_deleted_stands_in_its_room(t
         assert here.ours() == ["↪ This was for a thread that I can't write in any more:\nprecious"]
 
 
-async def test_c4_an_archived_thread_is_opened_again_and_a_locked_one_is_answered_in_the_room(tmp_path: Path) -> None:
+async def test_c4_an_archived_thread_is_opened_again_and_a_locked_one_is_answered_in_the_room(
+    tmp_path: Path,
+) -> None:
     async with town(tmp_path) as here:
         here.guild.give(here.bot, here.guild.role("keeper", permissions.MANAGE_THREADS))
         thread = here.ada.open_thread(here.room, "Archived")
@@ -195,3 +220,16 @@ async def test_a_forbidden_room_is_said_and_harms_no_other(tmp_path: Path) -> No
             here.ask("say seen")
         await here.answered("seen")
         assert f"the bot can't see {hidden.id}" in here.surface.trouble
+
+
+async def test_m5_a_message_that_waits_and_is_deleted_is_dropped(tmp_path: Path) -> None:
+    async with town(tmp_path, busy="queue") as here:
+        here.ask("slow 8\nsay first")
+        await here.server.until(lambda: "👀" in here.room.seen()[0].reactions)
+        waiting = here.ask("say second")
+        here.ask("say third")
+        await here.server.until(lambda: all("👀" in one.reactions for one in here.room.seen()[:3]))
+        here.olga.delete(waiting)
+        await here.answered("third")
+        await here.quiet()
+        assert "second" not in "\n".join(here.ours())

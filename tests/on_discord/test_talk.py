@@ -35,7 +35,9 @@ async def test_who_does_not_mention_it_or_is_a_stranger_is_not_heard(tmp_path: P
         assert here.ours(other) == []
 
 
-async def test_l12_in_a_thread_that_it_joined_no_mention_is_needed_also_after_a_restart(tmp_path: Path) -> None:
+async def test_l12_in_a_thread_that_it_joined_no_mention_is_needed_also_after_a_restart(
+    tmp_path: Path,
+) -> None:
     async with town(tmp_path) as here:
         thread = here.ada.open_thread(here.room, "Task")
         here.ada.say(thread, "say not yet")
@@ -66,7 +68,9 @@ async def test_c8_a_channel_in_a_category_is_no_thread_of_it(tmp_path: Path) -> 
         assert (opened.body["room"], opened.body["thread"]) == (f"discord:{inner.id}", False)
 
 
-async def test_c10_the_owner_s_direct_messages_are_answered_once_and_a_stranger_s_are_not(tmp_path: Path) -> None:
+async def test_c10_the_owner_s_direct_messages_are_answered_once_and_a_stranger_s_are_not(
+    tmp_path: Path,
+) -> None:
     async with town(tmp_path) as here:
         here.olga.dm(here.bot, "say in private")
         here.zoe.dm(here.bot, "say no")
@@ -97,7 +101,10 @@ async def test_s2_nothing_in_a_reply_pings_anybody_but_who_asked(tmp_path: Path)
         answer = await here.answered("@everyone")
         assert answer.text == f"{text}\n{here.olga.mention}"
         await here.quiet()
-        pinged = [[one.text for one in who.pings if one.author == "relay"] for who in (here.zoe, here.ada, here.olga)]
+        pinged = [
+            [one.text for one in who.pings if one.author == "relay"]
+            for who in (here.zoe, here.ada, here.olga)
+        ]
         assert pinged == [[], [], [answer.text]]
 
 

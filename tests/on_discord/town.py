@@ -163,7 +163,9 @@ class Town:
         return [i for i in await self.store.read(0, 1_000_000) if i.verb.startswith(verb)]
 
 
-def access_of(folder: Path, room: Place, olga: Person, ada: Person, limits: dict[str, int], **more: Any) -> Access:
+def access_of(
+    folder: Path, room: Place, olga: Person, ada: Person, limits: dict[str, int], **more: Any
+) -> Access:
     rules = {"humans": ("ada",), **more}
     rooms = {
         f"discord:{room.id}": Room(agent="scout", workspace=folder / "work", require_mention=True, **rules),
@@ -195,9 +197,7 @@ async def town(
         build_room = guild.text_channel("build")
         olga, ada, zoe = (guild.person(name) for name in ("olga", "ada", "zoe"))
         access = access_of(folder, build_room, olga, ada, limits or {}, **room)
-        made = Town(
-            folder, server, bot, guild, build_room, olga, ada, zoe, access, FastClock(speed), tasks
-        )
+        made = Town(folder, server, bot, guild, build_room, olga, ada, zoe, access, FastClock(speed), tasks)
         if start:
             await made.start()
         try:

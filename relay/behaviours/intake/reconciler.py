@@ -16,9 +16,16 @@ from relay import texts
 from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.filter import Said, take
-from relay.behaviours.intake.verbs import ChannelChosen, ChannelMessage, ChannelReacted, IntakeCaughtUp, Role
+from relay.behaviours.intake.verbs import (
+    ChannelChosen,
+    ChannelDeleted,
+    ChannelMessage,
+    ChannelReacted,
+    IntakeCaughtUp,
+    Role,
+)
 from relay.behaviours.places.concept import Places
-from relay.behaviours.places.verbs import opened
+from relay.behaviours.places.verbs import PlaceLost, opened
 from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.posting.verbs import PostSent
 from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnStarted, TurnSteered
@@ -323,6 +330,38 @@ class Intake:
                 )
             )
             return said
+
+    async def deleted(self, place: str, message: str) -> None:
+        target = await self._ours(message)
+        if target is None or target.scope != self._scope(place):
+            return
+        try:
+            approval = target.read(PostSent).approval if target.verb == PostSent.VERB else None
+        except BadInteraction:  # redacted since
+            approval = None
+        payload = ChannelDeleted(
+            surface=self._surface.name, place=place, message=message, target=target.id, approval=approval
+        )
+        await self._parts.engine.admit(
+            Draft.of(
+                payload,
+                self._surface.name,
+                place,
+                message,
+                actor="relay",
+                scope=target.scope,
+                caused_by=[target.id],
+            )
+        )
+
+    async def gone(self, place: str) -> None:
+        scope = self._scope(place)
+        self._places.pop(place, None)
+        if self._parts.engine.view.of(Places).of(scope) is None:
+            return
+        payload = PlaceLost(surface=self._surface.name, place=place)
+        await self._parts.engine.admit(Draft.of(payload, scope, actor="relay", scope=scope))
+        log.info("%s was deleted", scope)
 
     # -- looking up -------------------------------------------------------------------------------------------------
 

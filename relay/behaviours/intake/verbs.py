@@ -59,6 +59,18 @@ class ChannelReacted(Payload):
     """Who wrote the message, or started the turn."""
 
 
+class ChannelDeleted(Payload):
+    """A message that the ledger knows is gone from its place. The edge has looked up what it was."""
+
+    VERB: ClassVar[str] = "channel.deleted"
+    surface: str
+    place: str
+    message: str
+    target: str
+    approval: str | None = None
+    """The approval whose card it was."""
+
+
 class ChannelChosen(Payload):
     """A click on a card."""
 

@@ -20,6 +20,14 @@ class PlaceOpened(Payload):
     """The position of the message that we joined the place for; what was said before it was not said to us."""
 
 
+class PlaceLost(Payload):
+    """The place of the scope (of the interaction) was deleted; nothing can be posted there any more."""
+
+    VERB: ClassVar[str] = "place.lost"
+    surface: str
+    place: str
+
+
 def opened(
     scope: str, *, surface: str, place: str, room: str, thread: bool, limit: int, since: int = 0
 ) -> Draft:

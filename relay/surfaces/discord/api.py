@@ -54,6 +54,7 @@ class DiscordApi:
             if self._fatal is not None:
                 raise self._fatal
             if self._client is None:
+                no_voice()
                 made = discord.Client(
                     intents=discord.Intents(guilds=True),
                     connector=self._connector() if self._connector else None,
@@ -127,6 +128,13 @@ class DiscordApi:
         if not isinstance(found, list):
             raise DiscordRefused("Discord's answer was no list.", kind="transient")
         return [cast("Json", one) for one in cast("list[object]", found) if isinstance(one, dict)]
+
+
+def no_voice() -> None:
+    """The library warns at its first client that it can't speak aloud, which nobody here wants."""
+    for flag in ("warn_nacl", "warn_dave"):
+        if hasattr(discord.VoiceClient, flag):
+            setattr(discord.VoiceClient, flag, False)
 
 
 async def _closed(client: discord.Client) -> None:

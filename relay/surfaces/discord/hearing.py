@@ -9,6 +9,7 @@ import logging
 from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import anyio
 from discord.http import Route
@@ -87,7 +88,9 @@ class Hearing:
                 self._channels.keep(data)
                 self._joined(data)
             case "CHANNEL_DELETE" | "THREAD_DELETE":
-                self._channels.forget(raw.word(data.get("id")))
+                self._gone(raw.word(data.get("id")))
+            case "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK":
+                self._deleted(data)
             case _:
                 return
 
@@ -102,6 +105,25 @@ class Hearing:
 
     async def _bring_message(self, event: MessageEvent) -> None:
         await self.events.message(event)
+
+    def _gone(self, place: str) -> None:
+        self._channels.forget(place)
+        if place:
+            self.inbox.put(f"the end of {place}", partial(self._bring_end, place), kept=True)
+
+    async def _bring_end(self, place: str) -> None:
+        await self.events.gone(place)
+
+    def _deleted(self, data: Json) -> None:
+        place, listed = raw.word(data.get("channel_id")), data.get("ids")
+        ids = cast("list[object]", listed) if isinstance(listed, list) else [data.get("id")]
+        for message in filter(None, map(raw.word, ids)):
+            if place:
+                what = f"the deletion of {message}"
+                self.inbox.put(what, partial(self._bring_deletion, place, message), kept=True)
+
+    async def _bring_deletion(self, place: str, message: str) -> None:
+        await self.events.deleted(place, message)
 
     def _reaction(self, data: Json, *, is_set: bool) -> None:
         who, message = raw.word(data.get("user_id")), raw.word(data.get("message_id"))
