@@ -140,7 +140,7 @@ async def build(
     epoch = await store.begin_epoch()
     engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16), fence=epoch)
     await engine.boot()
-    leases = EpochLeases(epoch)
+    leases = EpochLeases(epoch, store.epoch)
     blobs = Blobs(state / "blobs")
     runners: list[Runner] = []
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +98,7 @@ class Engine:
         self._slots = anyio.Semaphore(QUEUE, fast_acquire=True)
         self._work = anyio.Event()
         self._moved = anyio.Event()
+        self._listeners: dict[Callable[[], None], None] = {}
 
     # -- boot -------------------------------------------------------------------------------------------------------
 
@@ -181,6 +183,15 @@ class Engine:
         while self._applied <= since:
             await self._moved.wait()
         return self._applied
+
+    @contextmanager
+    def telling(self, listener: Callable[[], None]) -> Generator[None]:
+        """Inside, `listener` is called whenever the head has moved. It only notes that; it must not work or raise."""
+        self._listeners[listener] = None
+        try:
+            yield
+        finally:
+            del self._listeners[listener]
 
     # -- the committer ----------------------------------------------------------------------------------------------
 
@@ -274,6 +285,8 @@ class Engine:
     def _announce(self) -> None:
         moved, self._moved = self._moved, anyio.Event()
         moved.set()
+        for listener in self._listeners:
+            listener()
 
     # -- folding ----------------------------------------------------------------------------------------------------
 

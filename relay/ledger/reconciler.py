@@ -125,19 +125,22 @@ class Runner:
 
     async def run(self) -> None:
         """Until cancelled. Owns the tasks of its acts. Raises `Fenced` when another relay has taken over."""
+        with self.engine.telling(self._look_again):
+            async with anyio.create_task_group() as tasks:
+                await self._drive(tasks)
+
+    async def _drive(self, tasks: anyio.abc.TaskGroup) -> None:
         first = True
-        async with anyio.create_task_group() as tasks:
-            while True:
-                self._again = anyio.Event()
-                seen = self.engine.head
-                looked = _Instant(self.engine.clock.now_ms(), self.engine.clock.monotonic())
-                for item in self._ready():
-                    self._lanes[item.lane] = item.key
-                    tasks.start_soon(self._act, item, name=f"{self.reconciler.name}:{item.key}")
-                    if first:
-                        await self.engine.clock.sleep(BOOT_PACE_S)
-                first = False
-                await self._wait(seen, looked)
+        while True:
+            self._again = anyio.Event()
+            looked = _Instant(self.engine.clock.now_ms(), self.engine.clock.monotonic())
+            for item in self._ready():
+                self._lanes[item.lane] = item.key
+                tasks.start_soon(self._act, item, name=f"{self.reconciler.name}:{item.key}")
+                if first:
+                    await self.engine.clock.sleep(BOOT_PACE_S)
+            first = False
+            await self._wait(looked)
 
     def _ready(self) -> list[Item]:
         now = self.engine.clock.monotonic()
@@ -153,42 +156,49 @@ class Runner:
                 pause = self._paused.get(item.key)
                 if pause is None or pause.until <= now:
                     ready.append(item)
-        except ConceptStopped as error:
-            self.trouble = str(error)
+        except Exception as error:
+            self._stuck(error)
             return []
         for key in self._paused.keys() - owed:
             del self._paused[key]
         return ready
 
-    async def _wait(self, seen: int, looked: _Instant) -> None:
+    async def _wait(self, looked: _Instant) -> None:
         """Until the head moves, an act ends, or something falls due. What was due when the runner looked was started
         then, or waits for a lane: it must not be looked at again and again."""
         clock = self.engine.clock
         limit = LOOK_AGAIN_S
         try:
             due = self.reconciler.due(self.engine.view)
-        except ConceptStopped:
+        except Exception as error:
             due = None
+            self._stuck(error)
         if due is not None and due > looked.wall_ms:
             limit = min(limit, (due - clock.now_ms()) / 1000)
         now = clock.monotonic()
         for pause in self._paused.values():
             if pause.until > looked.monotonic:
                 limit = min(limit, max(0.0, pause.until - now))
+        if self._again.is_set():
+            return
         async with anyio.create_task_group() as waiting:
-
-            async def moved() -> None:
-                await self.engine.moved(seen)
-                waiting.cancel_scope.cancel()
-
-            async def again() -> None:
-                await self._again.wait()
-                waiting.cancel_scope.cancel()
-
-            waiting.start_soon(moved)
-            waiting.start_soon(again)
-            await clock.sleep(max(limit, 0.001))
+            waiting.start_soon(self._ring, max(limit, 0.001))
+            await self._again.wait()
             waiting.cancel_scope.cancel()
+
+    async def _ring(self, seconds: float) -> None:
+        await self.engine.clock.sleep(seconds)
+        self._again.set()
+
+    def _look_again(self) -> None:
+        self._again.set()
+
+    def _stuck(self, error: Exception) -> None:
+        """What is owed can't be told: its fold stands still, or `owes` has a defect. The others go on."""
+        trouble = str(error) if isinstance(error, ConceptStopped) else f"{type(error).__name__}: {error}"
+        if trouble != self.trouble and not isinstance(error, ConceptStopped):
+            log.error("%s can't tell what it owes", self.reconciler.name, exc_info=error)
+        self.trouble = trouble
 
     async def _act(self, item: Item) -> None:
         lease: Lease | None = None

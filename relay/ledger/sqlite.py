@@ -306,18 +306,17 @@ def _row(record: Interaction, fence: int | None) -> tuple[Any, ...]:
 
 def _interaction(row: Any) -> Interaction:
     seq, id, key, verb, actor, role, scope, causes, version, digest, at, salt, body = row
-    hexes = bytes(causes).hex()
     return Interaction(
         seq=seq,
-        id=bytes(id).hex(),
+        id=id.hex(),
         key=key,
         verb=verb,
         actor=actor,
         role=role,
         scope=scope,
-        caused_by=tuple(hexes[at : at + 64] for at in range(0, len(hexes), 64)),
+        caused_by=tuple(causes[at : at + 32].hex() for at in range(0, len(causes), 32)) if causes else (),
         version=version,
-        digest=bytes(digest),
+        digest=digest,
         at=at,
         salt=salt,
         raw=body,

@@ -82,7 +82,10 @@ class Control:
 
     async def _answer(self, line: Line) -> None:
         try:
-            gave = await self._quiet() if line.get("do") == "quiet" else await self._hands.do(line)
+            if line.get("do") == "quiet":
+                gave = await self._quiet(float(line.get("within", 0)))
+            else:
+                gave = await self._hands.do(line)
             answer: Line = {"gave": gave}
         except RelayError as error:
             answer = refusal(error)
@@ -94,24 +97,37 @@ class Control:
         except ChannelClosed as error:  # whoever reads the channel sees it too, and stops the relay
             log.debug("%s", error)
 
-    async def _quiet(self) -> bool:
-        """Wait until the relay has nothing left to do for people, for a moment on end."""
+    async def _quiet(self, within_s: float) -> list[str]:
+        """Wait until the relay has nothing left to do, for a moment on end; what it still has, if that doesn't come."""
         engine, clock = self._parts.engine, self._parts.clock
+        until = clock.monotonic() + within_s
         since: tuple[int, float] | None = None
         while True:
             now = clock.monotonic()
-            if not await self._still():
+            left = await self._left()
+            if left:
                 since = None
             elif since is None or since[0] != engine.head:
                 since = (engine.head, now)
             elif now - since[1] >= QUIET_S:
-                return True
+                return []
+            if now >= until:
+                return left or ["something moves all the time"]
             await clock.sleep(0.03)
 
-    async def _still(self) -> bool:
+    async def _left(self) -> list[str]:
         view = self._parts.engine.view
         turns, outbox, watches = view.of(Turns).state, view.of(Outbox).state, view.of(Watches).state
-        busy = turns.running or turns.startable or turns.orphans
-        owed = outbox.where or outbox.reactions or outbox.edits or view.of(Questions).state.open
-        arming = watches.requests or watches.unstarted or watches.ending
-        return not (busy or owed or arming or await self._chat.undelivered(0, 1))
+        counts = {
+            "running turn": len(turns.running),
+            "waiting lane": len(turns.startable),
+            "post": len(outbox.where),
+            "reaction": len(outbox.reactions),
+            "edit": len(outbox.edits),
+            "question": len(view.of(Questions).state.open),
+            "watch to arm": len(watches.requests),
+            "watch to start": len(watches.unstarted),
+            "watch to end": len(watches.ending),
+            "message to take in": len(await self._chat.undelivered(0, 100)),
+        }
+        return [f"{count} × {what}" for what, count in counts.items() if count]

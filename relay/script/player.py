@@ -198,8 +198,8 @@ class Player:
                 if not await self._until(lambda: self._works(place, text), within, child):
                     return f"the agent didn't begin that in {within:g} s"
             case Settle(within):
-                with anyio.fail_after(within):
-                    await child.do("quiet", limit_s=within)
+                left = await child.do("quiet", within=within, limit_s=within + TARGET_S)
+                return f"after {within:g} s there is still: {', '.join(left)}" if left else None
         return None
 
     async def _people(self, act: Say | React | Choose | OpenThread, place: str, child: Child) -> None:

@@ -175,7 +175,8 @@ class Crowd:
             self._expected.append(
                 Expected(place, f"ring r{number:03}.", attribution=texts.attribution([f"timer{number}"]))
             )
-        await self._do("quiet")
+        if left := await self._do("quiet", within=20):
+            self.wrong(f"what was armed is not done after 20 s: {left}")
         self._expected = [
             Expected(e.place, f"due: {e.text}", attribution=e.attribution) for e in self._expected
         ]
@@ -298,7 +299,9 @@ class Crowd:
         with anyio.move_on_after(60) as limit:
             while True:
                 ringing = self._clock.monotonic() < self._rung_at
-                await self._child.do("quiet", limit_s=60)
+                if left := await self._child.do("quiet", within=40, limit_s=50):
+                    self.wrong(f"the relay does not come to rest: {left}")
+                    break
                 await self._look()
                 cards = any(known.told["card_open"] for known in self._transcript.messages.values())
                 if not ringing and not cards:

@@ -78,8 +78,13 @@ def plant_death(point: str, number: int) -> None:
 
 
 def random_nonce() -> None:
-    """Every try of a post has another nonce."""
+    """Every try of a post has another nonce, and nobody looks whether an earlier one stands."""
+    blind()
     posting.nonce_of = lambda post: secrets.token_hex(12)
+
+
+def blind() -> None:
+    posting.Poster._may_stand = lambda self, post: False
 
 
 def torn_end() -> None:
@@ -113,9 +118,8 @@ def early_delivery() -> None:
 
 
 def forgetful_chat() -> None:
-    """The chat remembers no nonce; the relay looks into the history at once instead of after a minute."""
+    """The chat remembers no nonce; only the look into the history keeps a post from being doubled."""
     post = LocalChat.post
-    posting.HISTORY_AFTER_MS = -1
 
     async def forget(self: LocalChat, place: str, wanted: Any, nonce: str) -> str:
         return await post(self, place, wanted, secrets.token_hex(12))
@@ -126,7 +130,7 @@ def forgetful_chat() -> None:
 def blind_forgetful_chat() -> None:
     """The chat remembers no nonce, and nobody looks into the history."""
     forgetful_chat()
-    posting.HISTORY_AFTER_MS = 1 << 40
+    blind()
 
 
 def swallowed_interruption() -> None:

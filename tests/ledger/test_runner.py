@@ -352,3 +352,23 @@ async def test_an_item_that_is_settled_elsewhere_is_forgotten_with_its_pause():
         await engine.admit(draft("c"))
         await settle()
         assert set(runner._paused) == {"c"}
+
+
+async def test_a_reconciler_that_can_not_tell_what_it_owes_says_so_and_the_relay_goes_on():
+    class Broken(Worker):
+        broken = True
+
+        def owes(self, view: View) -> Iterable[Item]:
+            if self.broken:
+                raise KeyError("a defect")
+            return super().owes(view)
+
+    worker = Broken(HandClock())
+    async with working(worker, "a") as (engine, runner):
+        await worker.clock.advance(1)
+        assert "a defect" in runner.trouble
+        worker.broken = False
+        await engine.admit(draft("b"))
+        await settle()
+        assert worker.done == {"a", "b"}
+        assert runner.trouble == ""

@@ -10,8 +10,8 @@ import anyio.to_thread
 
 from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
-from relay.config import Access, ConfigWatch
-from relay.errors import ConfigError
+from relay.config import Access, ConfigWatch, Loaded
+from relay.errors import ConfigError, StoreUnavailable
 from relay.ledger.interaction import Draft
 from relay.parts import Parts
 
@@ -82,12 +82,17 @@ class ConfigTaker:
             self.trouble = "; ".join(found.said)
             self._count += 1
             self._parts.current.access = found.access
-            await self._parts.engine.admit(
-                loaded(
-                    found.access,
-                    boot=self._parts.boot,
-                    count=self._count,
-                    digest=found.digest,
-                    zone=self._zone,
-                )
-            )
+            await self._record(found)
+
+    async def _record(self, found: Loaded) -> None:
+        """Record the copy in force. On a full disk it waits for room: the file is not told of twice."""
+        draft = loaded(
+            found.access, boot=self._parts.boot, count=self._count, digest=found.digest, zone=self._zone
+        )
+        while True:
+            try:
+                await self._parts.engine.admit(draft)
+                return
+            except StoreUnavailable as error:
+                log.warning("the new access.json is not recorded yet: %s", error)
+                await self._parts.clock.sleep(LOOK_EVERY_S)

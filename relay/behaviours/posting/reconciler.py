@@ -26,7 +26,7 @@ from relay.behaviours.posting.verbs import (
     PostSent,
     ReactionSet,
 )
-from relay.errors import BadInteraction, SurfaceError
+from relay.errors import BadInteraction, RelayError, SurfaceError
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft, Interaction
 from relay.ledger.reconciler import Held, Item, Reconciler
@@ -38,6 +38,9 @@ LONG_AGO_MS = 10**12
 """How old a first try counts that an earlier life made."""
 CLOCKS_DIFFER_MS = 10 * 60_000
 """How far the surface's clock may be behind ours: a message that stands since then may be the one we sent."""
+STALE_AFTER_S = 60.0
+"""A look that is older is not acted on: the machine slept, and another relay may have posted since. Well within the
+time for which a surface remembers a nonce."""
 LATE_AFTER_MS = 10 * 60_000
 FIRST_DELAY_MS = 1_000
 LONGEST_DELAY_MS = 5 * 60_000
@@ -98,6 +101,7 @@ class Poster:
     # -- posts ------------------------------------------------------------------------------------------------------
 
     async def _post(self, post: str, held: Held) -> None:
+        looked_at = self._parts.clock.monotonic()
         outbox = held.view.of(Outbox)
         owed, scope = outbox.owed(post), outbox.state.where.get(post)
         if owed is None or scope is None:
@@ -121,6 +125,8 @@ class Poster:
             if found is not None:
                 await self._sent(request, wanted, surface, place, found, held)
                 return
+        if self._parts.clock.monotonic() - looked_at > STALE_AFTER_S:
+            raise RelayError("a post was held up before it was sent, and is looked at again.")
         try:
             message = await surface.post(place, outgoing, nonce_of(post))
         except SurfaceError as error:
