@@ -1,6 +1,7 @@
 """The connection: what ends it for good and what doesn't, how often sessions are opened, and one process to a token."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -188,3 +189,25 @@ def test_d11_a_lock_that_was_left_with_our_own_pid_or_another_live_one_is_taken_
 def test_the_folder_of_locks_is_the_user_s(tmp_path: Path) -> None:
     assert lock_folder({"XDG_RUNTIME_DIR": str(tmp_path)}) == tmp_path / "relay"
     assert lock_folder({"XDG_RUNTIME_DIR": "relative"}).name == f"relay-{os.getuid()}"
+
+
+async def test_the_permissions_of_the_invitation_suffice(tmp_path: Path) -> None:
+    (address,) = re.findall(r"permissions=(\d+)", (Path(__file__).parents[2] / "docs" / "discord.md").read_text())
+    async with town(tmp_path) as here:
+        (tmp_path / "work").mkdir(exist_ok=True)
+        (tmp_path / "work" / "a.txt").write_text("a")
+        thread = here.ada.open_thread(here.room, "Task")
+        writes = here.guild.role("people", here.guild.everybody.permissions)
+        for one in (here.olga, here.ada):
+            here.guild.give(one.user, writes)
+        here.guild.give(here.bot, here.guild.role("invited", int(address)))
+        here.guild.set_role(here.guild.everybody, 0)
+        here.ask("share a.txt\nask rm -rf build\nsay done", thread)
+        here.olga.click(await here.card(thread), "✅ Allow once")
+        assert (await here.answered("done", thread)).files == ("a.txt",)
+        await here.quiet()
+        assert "👀" in thread.seen()[0].reactions
+        async with here.away():
+            here.ask("say missed")
+        await here.answered("missed")
+        assert here.server.limits.invalid == []
