@@ -192,7 +192,9 @@ def test_the_folder_of_locks_is_the_user_s(tmp_path: Path) -> None:
 
 
 async def test_the_permissions_of_the_invitation_suffice(tmp_path: Path) -> None:
-    (address,) = re.findall(r"permissions=(\d+)", (Path(__file__).parents[2] / "docs" / "discord.md").read_text())
+    (address,) = re.findall(
+        r"permissions=(\d+)", (Path(__file__).parents[2] / "docs" / "discord.md").read_text()
+    )
     async with town(tmp_path) as here:
         (tmp_path / "work").mkdir(exist_ok=True)
         (tmp_path / "work" / "a.txt").write_text("a")

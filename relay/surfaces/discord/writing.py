@@ -17,6 +17,9 @@ LIMIT = 2_000
 CHUNK = 1_900
 """What a reply's chunks may take, so that a call and a remark on lateness still fit."""
 _TAIL = 300
+_LAST_LINES = 3
+_LONGEST_FENCE = 20
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _CALLS = re.compile(r"\s*(?:<@\d{1,20}>\s*)+\Z")
 _CUT = "\n… (all of it is in the file below)"
 
@@ -67,21 +70,25 @@ def closed(text: str) -> str:
     """The beginning of a text, with the code fence closed that its end has cut open."""
     fence = ""
     for line in text.split("\n"):
-        mark = re.match(r"\s{0,3}(`{3,}|~{3,})", line)
+        mark = _FENCE.match(line)
         if mark and not fence:
             fence = mark[1]
         elif mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip(" `~"):
             fence = ""
-    return f"{text}\n{fence}" if fence else text
+    return f"{text}\n{fence}" if 0 < len(fence) <= _LONGEST_FENCE else text
 
 
 def shortened(text: str) -> str:
     """A text that must stand in one message: its beginning and its end."""
     if units(text) <= LIMIT:
         return text
-    end = text[-_TAIL:]
-    end = end[end.find("\n") + 1 :] if "\n" in end else end
-    return f"{closed(cut(text, LIMIT - units(end) - 50))}\n…\n{end}"
+    end: list[str] = []
+    for line in reversed(text.split("\n")[-_LAST_LINES:]):
+        if units("\n".join([line, *end])) > _TAIL or _FENCE.match(line):
+            break
+        end.insert(0, line)
+    last = "\n".join(end)
+    return f"{closed(cut(text, LIMIT - units(last) - 50))}\n…\n{last}"
 
 
 def same(seen: SeenPost, text: str) -> bool:
