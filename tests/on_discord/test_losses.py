@@ -204,3 +204,39 @@ async def test_a_file_watch_fires_in_the_thread_where_it_was_armed(tmp_path: Pat
             notes.write_text("one\ntwo\nthree\n")
         assert "+three" in (await here.answered("+three", thread)).text
         assert here.ours() == []
+
+
+async def test_a_channel_that_can_t_be_read_holds_up_no_other(tmp_path: Path) -> None:
+    async with town(tmp_path, speed=100) as here:
+        broken = here.guild.text_channel("broken")
+        rooms = {**here.access.rooms, f"discord:{broken.id}": here.access.rooms[f"discord:{here.room.id}"]}
+        here.access = here.access.model_copy(update={"rooms": rooms})
+        await here.kill()
+        here.server.faults.answer("GET", f"/channels/{broken.id}/messages", 503, times=None)
+        here.ask("say read")
+        here.ask("say read later", broken)
+        await here.start(wait=False)
+        await here.server.until(lambda: here.server.gateway.heard.count("identify") == 2)
+        here.ask("say heard")
+        await here.answered("heard")
+        assert here.ours(broken) == []
+        here.server.faults.clear()
+        here.ask("say now", broken)
+        await here.answered("now", broken)
+
+
+async def test_l11_a_thread_that_must_be_joined_is_joined_when_it_opens_and_when_it_is_opened_again(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path) as here:
+        here.server.world.rules.threads_need_membership = True
+        thread = here.ada.open_thread(here.room, "Members only")
+        await here.server.until(lambda: here.bot.user.id in thread.channel.thread.members)
+        here.ask("say inside", thread)
+        await here.answered("inside", thread)
+        thread.archive()
+        del thread.channel.thread.members[here.bot.user.id]
+        thread.unarchive()
+        await here.server.until(lambda: here.bot.user.id in thread.channel.thread.members)
+        here.ada.say(thread, "say still inside")
+        await here.answered("still inside", thread)

@@ -233,3 +233,16 @@ async def test_m5_a_message_that_waits_and_is_deleted_is_dropped(tmp_path: Path)
         await here.answered("third")
         await here.quiet()
         assert "second" not in "\n".join(here.ours())
+
+
+async def test_s7_a_file_that_discord_itself_refuses_takes_no_text_with_it(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        (tmp_path / "work").mkdir(exist_ok=True)
+        (tmp_path / "work" / "a.bin").write_bytes(b"x" * 2_000)
+        here.server.faults.refuse(*SEND, 40005)
+        here.ask("share a.bin\nsay the text")
+        seen = await here.answered("the text")
+        assert seen.files == ()
+        assert "a.bin (1 kB) could not be shown here" in seen.text
+        await here.quiet()
+        assert len(here.ours()) == 1

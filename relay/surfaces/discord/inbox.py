@@ -19,6 +19,9 @@ from relay.errors import RelayError, StoreUnavailable, SurfaceError
 ROOM = 1_000
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 15.0
+MOST_TRIES = 4
+"""How often Discord may refuse for now what an event needs; the store may as often as it likes."""
+LOOK_AGAIN_S = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -63,23 +66,35 @@ class Inbox:
 
     async def run(self) -> None:
         """Bring what waits, until cancelled."""
-        while True:
-            while not self._waiting:
-                if self._overflowed:
-                    self._overflowed = False
-                    self.look_for_gaps()
-                    continue
-                self._came = anyio.Event()
-                await self._came.wait()
-            await self._until_taken(self._waiting[0])
-            self._waiting.popleft()
+        async with anyio.create_task_group() as tasks:
+            while True:
+                while not self._waiting:
+                    if self._overflowed:
+                        self._overflowed = False
+                        self.look_for_gaps()
+                        continue
+                    self._came = anyio.Event()
+                    await self._came.wait()
+                if not await self._taken(self._waiting[0]):
+                    tasks.start_soon(self._look_later)
+                self._waiting.popleft()
 
-    async def _until_taken(self, waiting: _Waiting) -> None:
-        wait = FIRST_WAIT_S
+    async def _look_later(self) -> None:
+        await self._clock.sleep(LOOK_AGAIN_S)
+        self.look_for_gaps()
+
+    async def _taken(self, waiting: _Waiting) -> bool:
+        """False when Discord didn't let it be brought: what is in its history is read later, and one channel that
+        can't be read holds up no other."""
+        wait, tries = FIRST_WAIT_S, 0
         while True:
             try:
                 await waiting.bring()
             except RelayError as error:
+                tries += isinstance(error, SurfaceError)
+                if tries >= MOST_TRIES:
+                    log.error("%s could not be brought; the history is read later: %s", waiting.what, error)
+                    return False
                 if isinstance(error, SurfaceError | StoreUnavailable) and error.kind != "permanent":
                     self.trouble = f"{waiting.what} waits: {error}"
                     log.warning("%s", self.trouble)
@@ -92,4 +107,4 @@ class Inbox:
                 # It would be refused each time, and everything behind it would wait for ever.
                 log.error("the relay refused %s: %s", waiting.what, error)
             self.trouble = ""
-            return
+            return True
