@@ -6,7 +6,7 @@ import aiohttp
 import anyio
 import discord
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from relay.clock import SystemClock
@@ -43,6 +43,7 @@ def test_what_is_shown_is_within_the_limit_and_calls_only_those_it_may(text: str
     assert all(f"<@{who}>" in content for who in allowed["users"])
 
 
+@example("x" * 5_000, ["1"])
 @given(TEXTS, IDS)
 def test_a_message_of_ours_is_known_again_by_its_text(text: str, calls: list[str]) -> None:
     content, _, whole_in_file = writing.shown(text, calls)
