@@ -54,12 +54,21 @@ def attribution(names: Iterable[str]) -> str:
     return "\n".join(f"↳ triggered by watch «{inline(name)}»" for name in dict.fromkeys(names))
 
 
-def turn_cancelled(by: str) -> str:
-    return f"🛑 Stopped ({inline(by)}). React 🔁 on your message, or type `!retry`, to run it again."
+def run_again(by_message: bool) -> str:
+    """How to run a turn again. A turn that a watch started has no message of a person to react to."""
+    return (
+        "React 🔁 on your message, or type `!retry`, to run it again."
+        if by_message
+        else "Type `!retry` to run it again."
+    )
 
 
-def turn_failed(reason: str) -> str:
-    return f"⚠️ The agent failed: {inline(reason, 300)}. React 🔁 on your message, or type `!retry`, to run it again."
+def turn_cancelled(by: str, again: str) -> str:
+    return f"🛑 Stopped ({inline(by)}). {again}"
+
+
+def turn_failed(reason: str, again: str) -> str:
+    return f"⚠️ The agent failed: {inline(reason, 300)}. {again}"
 
 
 def turn_refused(reason: str) -> str:
@@ -72,10 +81,9 @@ def turn_limited(reason: str) -> str:
 
 TURN_GOES_ON = "↻ The relay was restarted while I was working on this. I'm picking it up again."
 
-TURN_INTERRUPTED = (
-    "↻ The relay was restarted while I was working on this, and I can't pick it up by myself. "
-    "React 🔁 on your message, or type `!retry`, to run it again."
-)
+
+def turn_interrupted(again: str) -> str:
+    return f"↻ The relay was restarted while I was working on this, and I can't pick it up by myself. {again}"
 
 
 SESSION_LOST = (

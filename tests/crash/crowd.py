@@ -316,7 +316,8 @@ class Crowd:
         given_up = [
             known
             for known in self._transcript.messages.values()
-            if known.told["ours"] and known.text == texts.TURN_INTERRUPTED
+            if known.told["ours"]
+            and known.text in (texts.turn_interrupted(texts.run_again(by)) for by in (True, False))
         ]
         self.findings.interrupted = len(given_up)
         for known in given_up:

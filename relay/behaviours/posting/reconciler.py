@@ -15,6 +15,7 @@ from typing import Literal
 
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import opened
+from relay.behaviours.posting.chunks import utf16_len
 from relay.behaviours.posting.concept import Outbox, OwedPost, OwedReaction
 from relay.behaviours.posting.verbs import (
     PostDead,
@@ -116,7 +117,7 @@ class Poster:
         except BadInteraction as error:
             await self._dead(request, str(error), held)
             return
-        outgoing = self._outgoing(wanted, owed)
+        outgoing = self._outgoing(wanted, owed, surface.capabilities.limit)
         if owed.sending_at is None:
             await held.admit(self._draft(PostSending(post=post), request, post))
             self._first_try[post] = self._parts.clock.monotonic()
@@ -165,11 +166,13 @@ class Poster:
         )
         return surface, place.place
 
-    def _outgoing(self, wanted: PostRequested, owed: OwedPost) -> OutgoingPost:
+    def _outgoing(self, wanted: PostRequested, owed: OwedPost, limit: int) -> OutgoingPost:
         text = self._parts.mask(wanted.text)
         late = self._parts.clock.now_ms() - owed.asked_at
         if late > LATE_AFTER_MS:
-            text = f"⏰ ({late // 60_000} min late)\n{text}"
+            marked = f"⏰ ({late // 60_000} min late)\n{text}"
+            # A chunk that fills a message has no room for the mark: better unmarked than refused, and lost.
+            text = marked if utf16_len(marked) <= limit else text
         return OutgoingPost(
             text=text,
             reply_to=wanted.reply_to,
