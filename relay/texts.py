@@ -106,6 +106,8 @@ def queue_full(limit: int) -> str:
 
 REPLY_CUT = "\n\n…(the answer was longer than I may post; the rest was left out)"
 
+THREAD_CLOSED = "↪ This was for a thread that I can't write in any more:"
+
 NO_TURN_TO_STOP = "Nothing is running here."
 NO_TURN_TO_RETRY = "There is no finished turn here to run again."
 NOT_YOURS_TO_STOP = "Only the owner, or who asked for this turn, may stop it."
@@ -166,6 +168,11 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
     )
 
 
+CARD_UNKNOWN = "I don't know this card any more."
+CARD_NOT_YOURS = "Only those whom this card calls may decide it. Nothing was changed."
+CARD_DECIDED = "This card is decided already. Nothing was changed."
+CARD_DELETED = "its card was deleted"
+PLACE_DELETED = "the place it belongs to was deleted"
 CARD_EXPIRED = "nobody answered in time"
 CARD_OF_ENDED_TURN = "the turn has ended"
 COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can allow it; make it shorter"
@@ -291,6 +298,23 @@ def share_many(most: int) -> str:
     )
 
 
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{count / (1 << 20):.1f} MB" if count >= 1 << 20 else f"{max(1, count // 1024)} kB"
+
+
+def file_not_shown(name: str, count: int, limit: int | None) -> str:
+    most = f", and at most {size(limit)} can be shown here" if limit is not None and count > limit else ""
+    return f"📎 {inline(name)} ({size(count)}) could not be shown here{most}. It stands in the workspace."
+
+
+def file_gone(name: str) -> str:
+    return f"📎 {inline(name)} can't be shown: it is not kept any more."
+
+
 # -- commands -------------------------------------------------------------------------------------------------------
 
 ABOUT_WATCH = "wakes me when the file changes or the time comes"
@@ -344,7 +368,8 @@ def listening(url: str) -> str:
     return f"The page is open at\n\n    {url}\n\nCtrl-C stops the relay; nothing is lost."
 
 
-NO_DISCORD_YET = "this relay has no Discord adapter yet"
+def no_token(name: str) -> str:
+    return f"{name} is not set; put the bot's token into .env beside access.json"
 
 
 def not_started(surface: str, why: str) -> str:

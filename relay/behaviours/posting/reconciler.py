@@ -10,6 +10,7 @@ import base64
 import hashlib
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from relay.behaviours.places.concept import Places
@@ -31,7 +32,7 @@ from relay.ledger.fold import View
 from relay.ledger.interaction import Draft, Interaction
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
-from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface
+from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface, room_id
 
 HISTORY_AFTER_MS = 60_000
 LONG_AGO_MS = 10**12
@@ -130,7 +131,7 @@ class Poster:
         try:
             message = await surface.post(place, outgoing, nonce_of(post))
         except SurfaceError as error:
-            await self._refused(request, owed, error, held)
+            await self._refused(request, wanted, owed, error, held)
             return
         await self._sent(request, wanted, surface, place, message, held)
 
@@ -158,7 +159,7 @@ class Poster:
                 scope,
                 surface=surface.name,
                 place=place.place,
-                room=f"{surface.name}:{place.room}",
+                room=room_id(surface.name, place),
                 thread=place.thread,
                 limit=surface.capabilities.limit,
             )
@@ -186,9 +187,9 @@ class Poster:
     ) -> str | None:
         text = outgoing.text.split("late)\n", 1)[-1] if outgoing.text.startswith("⏰ (") else outgoing.text
         for seen in await surface.own_since(place, since - CLOCKS_DIFFER_MS):
-            same = seen.text == text or (
-                seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}")
-            )
+            late, mark, rest = seen.text.partition("late)\n")
+            unmarked = replace(seen, text=rest) if mark and late.startswith("⏰ (") else seen
+            same = surface.shows(seen, text) or surface.shows(unmarked, text)
             if same and seen.reply_to == outgoing.reply_to:
                 bound = await held.engine.store.by_outside(f"{surface.name}:{seen.message}")
                 if not bound:
@@ -210,9 +211,13 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, outside=[f"{surface.name}:{message}"]))
 
-    async def _refused(self, request: Interaction, owed: OwedPost, error: SurfaceError, held: Held) -> None:
-        if error.kind != "transient":
-            await self._dead(request, str(error), held)
+    async def _refused(
+        self, request: Interaction, wanted: PostRequested, owed: OwedPost, error: SurfaceError, held: Held
+    ) -> None:
+        if error.kind == "permanent":  # a fatal one waits for a person to mend the surface
+            placed = held.view.of(Places).of(request.scope)
+            offered = placed.room if placed and placed.thread and wanted.kind == "answer" else ""
+            await self._dead(request, str(error), held, room=offered, wanted=wanted)
             return
         attempt = owed.attempts + 1
         wait = error.retry_after_ms or min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** min(attempt, 16))
@@ -221,10 +226,21 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, attempt))
 
-    async def _dead(self, request: Interaction, why: str, held: Held) -> None:
+    async def _dead(
+        self,
+        request: Interaction,
+        why: str,
+        held: Held,
+        *,
+        room: str = "",
+        wanted: PostRequested | None = None,
+    ) -> None:
         self._first_try.pop(request.id, None)
         log.warning("post %s is dead: %s", request.id[:10], why)
-        await held.admit(self._draft(PostDead(post=request.id, why=why), request, request.id))
+        dead = PostDead(post=request.id, why=why)
+        if room and wanted is not None:
+            dead = PostDead(post=request.id, why=why, room=room, text=wanted.text, files=wanted.files)
+        await held.admit(self._draft(dead, request, request.id))
 
     def _draft(
         self,
