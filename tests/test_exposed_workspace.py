@@ -1,4 +1,4 @@
-"""A workspace that holds access.json or the state folder would let whoever may talk to the agent change who may what."""
+"""A workspace that holds access.json or the state folder would let whoever talks to the agent change who may what."""
 
 import json
 from pathlib import Path
