@@ -44,6 +44,7 @@ from relay.masking import JsonFormatter, Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.lineage import NOT_THE_LAST_ONE
 from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
 from relay.tools import Desk
@@ -293,9 +294,16 @@ async def _run(
     clock: Clock,
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
-    surfaces: dict[str, Surface] = {"web": WebSurface(chat, clock)}
+    web = WebSurface(chat, clock)
+    surfaces: dict[str, Surface] = {"web": web}
     if discord is not None:
         surfaces["discord"] = discord
+
+    async def known(message: str) -> bool:
+        return bool(await store.by_outside(f"{web.name}:{message}"))
+
+    if not await chat.belongs_to(await store.epoch() + 1, known):
+        options.say(NOT_THE_LAST_ONE)
     key = secrets.token_urlsafe(32)
     masker = Masker([key, *secret_values(settled.access, settled.env)])
     for handler in logging.getLogger().handlers:
