@@ -10,12 +10,15 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import random
 import secrets
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
@@ -41,10 +44,16 @@ from relay.masking import JsonFormatter, Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.lineage import NOT_THE_LAST_ONE
 from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
 from relay.tools import Desk
 from relay.tools import discover as discover_tools
+
+if TYPE_CHECKING:
+    from aiohttp import BaseConnector
+
+    from relay.surfaces.discord.surface import DiscordSurface
 
 RUNTIMES = ("scripted",)
 
@@ -59,6 +68,8 @@ class Options:
     state: Path | None = None
     port: int | None = None
     page: bool = True
+    connector: Callable[[], BaseConnector] | None = None
+    """Makes the network's way to Discord. Nobody but a test gives one; no switch, file or variable can."""
     say: Callable[[str], None] = print
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -264,7 +275,8 @@ async def run(options: Options, *beside: Callable[[LocalChat, Parts], Callable[[
         try:
             chat = await LocalChat.open(settled.state / "page.db", chat_rooms(settled.access), clock)
             try:
-                await _run(options, settled, store, chat, clock, beside)
+                async with _discord(options, settled, clock) as discord:
+                    await _run(options, settled, store, chat, discord, clock, beside)
             finally:
                 with anyio.CancelScope(shield=True):
                     await chat.close()
@@ -278,16 +290,25 @@ async def _run(
     settled: Settled,
     store: SqliteStore,
     chat: LocalChat,
+    discord: DiscordSurface | None,
     clock: Clock,
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
-    web: Surface = WebSurface(chat, clock)
+    web = WebSurface(chat, clock)
+    surfaces: dict[str, Surface] = {"web": web}
+    if discord is not None:
+        surfaces["discord"] = discord
+
+    async def known(message: str) -> bool:
+        return bool(await store.by_outside(f"{web.name}:{message}"))
+
+    if not await chat.belongs_to(await store.epoch() + 1, known):
+        options.say(NOT_THE_LAST_ONE)
     key = secrets.token_urlsafe(32)
     masker = Masker([key, *secret_values(settled.access, settled.env)])
     for handler in logging.getLogger().handlers:
-        if isinstance(
-            handler.formatter, JsonFormatter
-        ):  # from here on the log knows the values, not only the shapes
+        if isinstance(handler.formatter, JsonFormatter):
+            # From here on the log knows the values, not only the shapes.
             handler.setFormatter(JsonFormatter(masker))
     relay = await build(
         access=settled.access,
@@ -295,14 +316,13 @@ async def _run(
         zone=settled.zone,
         store=store,
         clock=clock,
-        surfaces=Surfaces({"web": web}),
+        surfaces=Surfaces(surfaces),
         state=settled.state,
         mask=masker.mask,
     )
-    if settled.access.surfaces.discord is not None or any(
-        r.startswith("discord:") for r in settled.access.rooms
-    ):
-        options.say(texts.not_started("discord", texts.NO_DISCORD_YET))
+    if discord is not None:
+        discord.follow(lambda: relay.parts.access)
+        _tell_trouble(relay.parts, "discord", lambda: discord.trouble)
     also: list[Callable[[], object]] = [make(chat, relay.parts) for make in beside]
     if settled.loaded is not None:
         watch = ConfigWatch(
@@ -322,10 +342,7 @@ async def _run(
 
         taker = ConfigTaker(relay.parts, watch, settled.zone, on_taken=take_up)
         also.append(taker.run)
-        before = relay.parts.trouble
-        relay.parts.trouble = lambda: (
-            dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
-        )
+        _tell_trouble(relay.parts, "access.json", lambda: taker.trouble)
     if options.page:
         # Here, not above: what the page tells is of every behaviour, and a relay without a page does without some.
         from relay.surfaces.web.ledger_facts import LedgerFacts
@@ -339,6 +356,43 @@ async def _run(
         tasks.start_soon(_until_signal, stop)
         await relay.run(*also, stop=stop)
         tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _discord(options: Options, settled: Settled, clock: Clock) -> AsyncGenerator[DiscordSurface | None]:
+    """Discord, when access.json names it and its token is set; its token is this process's alone inside."""
+    named = settled.access.surfaces.discord
+    token = settled.env.get(named.token_env, "").strip() if named is not None else ""
+    if named is None or not token:
+        if named is not None:
+            options.say(texts.not_started("discord", texts.no_token(named.token_env)))
+        yield None
+        return
+    # Here, not above: the library takes long to import, and a relay without Discord does without it.
+    from relay.surfaces.discord.surface import DiscordSurface
+    from relay.surfaces.discord.token_lock import TokenLock, lock_folder
+
+    with TokenLock(lock_folder(settled.env), token, settled.state):
+        surface = DiscordSurface(
+            token,
+            named.token_env,
+            access=lambda: settled.access,
+            state=settled.state,
+            clock=clock,
+            say=options.say,
+            jitter=random.random,
+            connector=options.connector,
+        )
+        try:
+            yield surface
+        finally:
+            await surface.close()
+
+
+def _tell_trouble(parts: Parts, name: str, trouble: Callable[[], str]) -> None:
+    """Have the status tell that trouble too, while there is any."""
+    before = parts.trouble
+    parts.trouble = lambda: dict(before()) | ({name: told} if (told := trouble()) else {})
 
 
 async def _until_signal(stop: anyio.Event) -> None:

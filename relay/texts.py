@@ -182,6 +182,11 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
     )
 
 
+CARD_UNKNOWN = "I don't know this card any more."
+CARD_NOT_YOURS = "Only those whom this card calls may decide it. Nothing was changed."
+CARD_DECIDED = "This card is decided already. Nothing was changed."
+CARD_DELETED = "its card was deleted"
+PLACE_DELETED = "the place it belongs to was deleted"
 CARD_EXPIRED = "nobody answered in time"
 CARD_OF_ENDED_TURN = "the turn has ended"
 
@@ -397,6 +402,23 @@ def share_many(most: int) -> str:
     )
 
 
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{count / (1 << 20):.1f} MB" if count >= 1 << 20 else f"{max(1, count // 1024)} kB"
+
+
+def file_not_shown(name: str, count: int, limit: int | None) -> str:
+    most = f", and at most {size(limit)} can be shown here" if limit is not None and count > limit else ""
+    return f"📎 {inline(name)} ({size(count)}) could not be shown here{most}. It stands in the workspace."
+
+
+def file_gone(name: str) -> str:
+    return f"📎 {inline(name)} can't be shown: it is not kept any more."
+
+
 # -- commands -------------------------------------------------------------------------------------------------------
 
 ABOUT_WATCH = "wakes me when the file changes or the time comes"
@@ -467,7 +489,8 @@ def listening(url: str) -> str:
     return f"The page is open at\n\n    {url}\n\nCtrl-C stops the relay; nothing is lost."
 
 
-NO_DISCORD_YET = "this relay has no Discord adapter yet"
+def no_token(name: str) -> str:
+    return f"{name} is not set; put the bot's token into .env beside access.json"
 
 
 def not_started(surface: str, why: str) -> str:

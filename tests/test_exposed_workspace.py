@@ -1,4 +1,4 @@
-"""A workspace that holds access.json or the state folder would let whoever may talk to the agent change who may what."""
+"""A workspace that holds access.json or the state folder would let whoever talks to the agent change who may what."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,9 @@ from relay.errors import ConfigError
 def settled(folder: Path, workspace: str, state: Path) -> app.Settled:
     config = folder / "access.json"
     rooms = {"web:main": {"agent": "scout", "workspace": workspace}}
-    config.write_text(json.dumps({"version": 1, "agents": {"scout": {"runtime": "scripted"}}, "rooms": rooms}))
+    config.write_text(
+        json.dumps({"version": 1, "agents": {"scout": {"runtime": "scripted"}}, "rooms": rooms})
+    )
     said: list[str] = []
     return app.settle(app.Options(config=config, state=state, say=said.append, env={}), SystemClock())
 

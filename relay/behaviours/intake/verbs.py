@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from relay.ledger.interaction import Payload
+from relay.ledger.interaction import Payload, Position
 
 Role = Literal["owner", "human", "peer", "webhook", "stranger"]
 Addressed = Literal["mention", "reply", "thread", "room", "command"]
@@ -18,7 +18,7 @@ class ChannelMessage(Payload):
     place: str
     room: str
     message: str
-    position: int
+    position: Position
     author: str
     name: str
     text: str
@@ -61,6 +61,18 @@ class ChannelReacted(Payload):
     """Who wrote the message, or started the turn."""
 
 
+class ChannelDeleted(Payload):
+    """A message that the ledger knows is gone from its place. The edge has looked up what it was."""
+
+    VERB: ClassVar[str] = "channel.deleted"
+    surface: str
+    place: str
+    message: str
+    target: str
+    approval: str | None = None
+    """The approval whose card it was."""
+
+
 class ChannelChosen(Payload):
     """A click on a card."""
 
@@ -81,4 +93,4 @@ class IntakeCaughtUp(Payload):
     VERB: ClassVar[str] = "intake.caught_up"
     surface: str
     place: str
-    position: int
+    position: Position

@@ -17,6 +17,7 @@ class Placed:
     thread: bool
     limit: int
     title: str = ""
+    since: int = 0
 
 
 @dataclass(slots=True)
@@ -34,7 +35,7 @@ class Places(Concept[PlacesState]):
 
     @on(PlaceOpened)
     def open_place(self, i: Interaction, p: PlaceOpened) -> None:
-        self.state.scopes[i.scope] = Placed(p.surface, p.place, p.room, p.thread, p.limit, p.title)
+        self.state.scopes[i.scope] = Placed(p.surface, p.place, p.room, p.thread, p.limit, p.title, p.since)
 
     def of(self, scope: str) -> Placed | None:
         return self.state.scopes.get(scope)

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from relay.behaviours.places.concept import Places
@@ -32,7 +33,7 @@ from relay.ledger.fold import View
 from relay.ledger.interaction import Draft, Interaction
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
-from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface
+from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface, room_id
 
 HISTORY_AFTER_MS = 60_000
 LONG_AGO_MS = 10**12
@@ -159,7 +160,7 @@ class Poster:
                 scope,
                 surface=surface.name,
                 place=place.place,
-                room=f"{surface.name}:{place.room}",
+                room=room_id(surface.name, place),
                 thread=place.thread,
                 limit=surface.capabilities.limit,
                 title=clean_text(place.title)[:100],
@@ -188,9 +189,9 @@ class Poster:
     ) -> str | None:
         text = outgoing.text.split("late)\n", 1)[-1] if outgoing.text.startswith("⏰ (") else outgoing.text
         for seen in await surface.own_since(place, since - CLOCKS_DIFFER_MS):
-            same = seen.text == text or (
-                seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}")
-            )
+            late, mark, rest = seen.text.partition("late)\n")
+            unmarked = replace(seen, text=rest) if mark and late.startswith("⏰ (") else seen
+            same = surface.shows(seen, text) or surface.shows(unmarked, text)
             if same and seen.reply_to == outgoing.reply_to:
                 bound = await held.engine.store.by_outside(f"{surface.name}:{seen.message}")
                 if not bound:

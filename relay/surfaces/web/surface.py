@@ -137,3 +137,9 @@ class WebSurface:
 
     async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
         return await self._chat.own_since(place, since_ms)
+
+    def shows(self, seen: SeenPost, text: str) -> bool:
+        return seen.text == text
+
+    async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
+        return []  # the chat keeps each until the relay has it

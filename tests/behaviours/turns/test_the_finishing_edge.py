@@ -122,7 +122,7 @@ async def test_l14_m8_a_message_at_the_edge_belongs_to_exactly_one_turn(
                 for number, s in enumerate(chat.said, 1)
                 if f"of {n}." in s.post.text and s.person
             }
-            marks = {(message, emoji) for message, emoji in chat.reactions if message in both}
+            marks = {(message, emoji) for message, emoji in chat.our_reactions if message in both}
             assert marks == {(message, "👀") for message in both}, (n, verbs)
             beyond = beyond + 1 if when == "after" else 0
             if beyond > BEYOND:
