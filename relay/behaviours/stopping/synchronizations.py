@@ -69,7 +69,7 @@ def interrupt_when_chosen(i: Interaction, p: TurnPrompted, view: View) -> Iterab
     """Where the owner chose `interrupt`, a person's message ends the running turn and runs next."""
     running = view.of(Turns).lane(i.scope).running
     room = view.of(Configured).room(p.room)
-    if running is None or p.origin.kind != "message" or room is None:
+    if running is None or p.origin.kind != "message" or room is None or p.joins:
         return
     if view.of(Settings).busy(i.scope, room.busy) == "interrupt":
         yield _stop(i, running.turn, p.origin.name)

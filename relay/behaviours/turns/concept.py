@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded
+from relay.behaviours.intake.verbs import ChannelDeleted, ChannelEdited
 from relay.behaviours.turns.verbs import (
     FileShared,
     Origin,
@@ -37,6 +38,13 @@ class Waiting:
     tries: int
     role: str
     at: int
+    boot: str = ""
+    """The boot in which it came into the lane."""
+    joins: bool = False
+    gone: list[str] = field(default_factory=list[str])
+    """Those of its sources that were deleted."""
+    revisions: dict[str, int] = field(default_factory=dict[str, int])
+    """source → its newest revision, for those that were edited since it waits."""
     files: list[SharedFile] = field(default_factory=list[SharedFile])
     """For a continuation: what the agent had handed over before it was cut off."""
 
@@ -85,6 +93,8 @@ class Lane:
     last: Last | None = None
     session: str | None = None
     agent: str = ""
+    seen: int = 0
+    """The position up to which the agent was given what was said in the place."""
 
 
 @dataclass(slots=True)
@@ -106,6 +116,7 @@ class Turns(Concept[TurnsState]):
     last one of a scope when the next ends). So the state grows with the number of scopes and with what waits."""
 
     NAME = "turns"
+    VERSION = 2
     State = TurnsState
 
     @on(ConfigLoaded)
@@ -125,7 +136,9 @@ class Turns(Concept[TurnsState]):
             lane.over.append(i.id)
             return
         sources = list(p.sources) or [p.source]
-        waiting = Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at)
+        waiting = Waiting(
+            i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at, self.state.boot, p.joins
+        )
         if lane.last is not None and lane.last.turn == p.continues:
             waiting.files = lane.last.files
         # Work that was cut off began before everything that waits, so it goes on first.
@@ -153,6 +166,8 @@ class Turns(Concept[TurnsState]):
             tries=max((w.tries for w in taken), default=0),
             files=[file for w in taken for file in w.files],
         )
+        if p.seen:
+            lane.seen = max(lane.seen, int(p.seen))
         self.state.startable.pop(i.scope, None)
         self.state.running[i.scope] = i.id
 
@@ -175,6 +190,18 @@ class Turns(Concept[TurnsState]):
         lane.over = [prompt for prompt in lane.over if prompt != p.prompt]
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
+
+    @on(ChannelEdited)
+    def source_edited(self, i: Interaction, p: ChannelEdited) -> None:
+        for waiting in self.lane(i.scope).waiting:
+            if p.source in waiting.sources:
+                waiting.revisions[p.source] = p.revision
+
+    @on(ChannelDeleted)
+    def source_deleted(self, i: Interaction, p: ChannelDeleted) -> None:
+        for waiting in self.lane(i.scope).waiting:
+            if p.source in waiting.sources and p.source not in waiting.gone:
+                waiting.gone.append(p.source)
 
     @on(TurnStopAsked)
     def stop_asked(self, i: Interaction, p: TurnStopAsked) -> None:

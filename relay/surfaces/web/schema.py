@@ -27,4 +27,5 @@ MIGRATIONS = (
     ) STRICT;
     CREATE TABLE undelivered(number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, body TEXT NOT NULL) STRICT;
     """,
+    "ALTER TABLE message ADD COLUMN deleted_at INTEGER;",
 )

@@ -17,6 +17,8 @@ from relay.errors import RelayError, StoreUnavailable
 from relay.ledger.canonical import clean_text
 from relay.surfaces.surface import (
     Capabilities,
+    DeleteEvent,
+    EditEvent,
     LiveView,
     MessageEvent,
     OutgoingPost,
@@ -90,6 +92,10 @@ class WebSurface:
         try:
             if isinstance(event, MessageEvent):
                 await events.message(event)
+            elif isinstance(event, EditEvent):
+                await events.edited(event)
+            elif isinstance(event, DeleteEvent):
+                await events.deleted(event)
             elif isinstance(event, ReactionEvent):
                 await events.reaction(event)
             else:
@@ -128,6 +134,12 @@ class WebSurface:
 
     async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
         return await self._chat.read_since(place, position, limit)
+
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        return await self._chat.above(place, position, limit)
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        return await self._chat.look(place, message)
 
     async def newest(self, place: str) -> int:
         return await self._chat.newest(place)

@@ -24,6 +24,10 @@ class Opened:
     """(place, text)"""
     reactions: Callable[[str, str], Awaitable[list[str]]]
     """(place, message) → our own emoji on it, as people see them."""
+    rewrite: Callable[[str, str, str], Awaitable[object]]
+    """(place, message, text): who spoke edits it."""
+    erase: Callable[[str, str], Awaitable[object]]
+    """(place, message): who spoke deletes it."""
 
 
 KINDS = ("web", "in memory")
@@ -44,7 +48,13 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
             (found,) = [m for m in await chat.messages(place) if m["id"] == message]
             return [r["emoji"] for r in found["reactions"] if any(p["id"] == "relay" for p in r["people"])]
 
-        yield Opened(WebSurface(chat, clock), lambda place, text: chat.post_as(ADA, place, text), seen)
+        yield Opened(
+            WebSurface(chat, clock),
+            lambda place, text: chat.post_as(ADA, place, text),
+            seen,
+            lambda place, message, text: chat.edit_as(ADA, place, message, text),
+            lambda place, message: chat.delete_as(ADA, place, message),
+        )
         await chat.close()
         return
     memory = ChatInMemory(clock, ("main", "side"))
@@ -55,4 +65,10 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
     async def kept(place: str, message: str) -> list[str]:
         return [emoji for id, emoji in memory.reactions if id == message]
 
-    yield Opened(memory, speak, kept)
+    async def rewrite(place: str, message: str, text: str) -> None:
+        memory.rewrite(message, text)
+
+    async def erase(place: str, message: str) -> None:
+        memory.erase(message)
+
+    yield Opened(memory, speak, kept, rewrite, erase)
