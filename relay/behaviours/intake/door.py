@@ -28,9 +28,9 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Which limit keeps it out, how many that lets in, and until when (None: until a person does something)."""
+    """Which behaviour keeps it out, how many its limit lets in, until when (None: until a person does something)."""
 
-    limit: str
+    keeper: str
     most: int
     until: int | None = None
 

@@ -243,7 +243,7 @@ class Intake:
             author=event.person.id,
             name=clean_text(event.person.name),
             sent_at=event.sent_at,
-            limit=away.limit,
+            keeper=away.keeper,
             most=away.most,
             until=away.until,
         )

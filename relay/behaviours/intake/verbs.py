@@ -94,8 +94,8 @@ class IntakeTurnedAway(Payload):
     author: str
     name: str
     sent_at: int
-    limit: str
-    """Which behaviour's limit it was."""
+    keeper: str
+    """Which behaviour kept it out."""
     most: int
     """How many the limit lets in."""
     until: int | None = None

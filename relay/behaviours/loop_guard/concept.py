@@ -10,7 +10,7 @@ from relay.behaviours.turns.verbs import TurnPrompted, TurnStarted, TurnSteered,
 from relay.ledger.fold import Concept, on
 from relay.ledger.interaction import Interaction
 
-LIMIT = "loop_guard"
+KEEPER = "loop_guard"
 BOTS = ("peer", "webhook")
 
 
@@ -67,7 +67,7 @@ class LoopGuard(Concept[GuardState]):
 
     @on(IntakeTurnedAway)
     def turned_away(self, i: Interaction, p: IntakeTurnedAway) -> None:
-        if p.limit == LIMIT:
+        if p.keeper == KEEPER:
             talk = self.state.talks.setdefault(i.scope, Talk())
             talk.told = talk.told or i.id
 
@@ -82,7 +82,7 @@ class LoopGuard(Concept[GuardState]):
         most = asking.limits.bot_turns
         if asking.role not in BOTS or talk is None or talk.turns + len(talk.waiting) < most:
             return None
-        return Away(LIMIT, most)
+        return Away(KEEPER, most)
 
     def tells(self, scope: str, away: str) -> bool:
         """Whether that message turned away is the one of which people are told."""

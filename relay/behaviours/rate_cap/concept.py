@@ -9,8 +9,10 @@ from relay.behaviours.intake.verbs import ChannelMessage, IntakeTurnedAway
 from relay.ledger.fold import Concept, on
 from relay.ledger.interaction import Interaction
 
-LIMIT = "rate_cap"
+KEEPER = "rate_cap"
 WINDOW_MS = 60_000
+MOST_KEPT = 600
+"""No limit that access.json can name needs more."""
 
 
 @dataclass(slots=True)
@@ -41,11 +43,11 @@ class RateCap(Concept[RateState]):
         if i.role == "owner":
             return
         sender = self._sender(p.room, f"{p.surface}:{p.author}", p.sent_at)
-        sender.sent = sorted([*_within(sender.sent, p.sent_at), p.sent_at])
+        sender.sent = sorted([*_within(sender.sent, p.sent_at), p.sent_at])[-MOST_KEPT:]
 
     @on(IntakeTurnedAway)
     def turned_away(self, i: Interaction, p: IntakeTurnedAway) -> None:
-        if p.limit != LIMIT:
+        if p.keeper != KEEPER:
             return
         sender = self._sender(p.room, f"{p.surface}:{p.author}", p.sent_at)
         if not sender.told or p.sent_at - sender.told_at >= WINDOW_MS:
@@ -69,7 +71,7 @@ class RateCap(Concept[RateState]):
         if asking.role == "owner" or sender is None:
             return None
         recent = _within(sender.sent, asking.sent_at)
-        return None if len(recent) < most else Away(LIMIT, most, recent[-most] + WINDOW_MS)
+        return None if len(recent) < most else Away(KEEPER, most, recent[-most] + WINDOW_MS)
 
     def tells(self, room: str, person: str, away: str) -> bool:
         """Whether that message turned away is the one of which its sender is told."""

@@ -27,7 +27,7 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     ),
     "channel.edited": lambda b: f"{_text(b, 'name')} edited it: {_text(b, 'text')}",
     "channel.deleted": lambda b: f"{_text(b, 'name')}'s message is gone",
-    "intake.turned_away": lambda b: f"{_text(b, 'name')}'s message was kept out: {_text(b, 'limit')}",
+    "intake.turned_away": lambda b: f"{_text(b, 'name')}'s message was kept out: {_text(b, 'keeper')}",
     "correction.offered": lambda b: "what becomes of the turn is asked",
     "correction.closed": lambda b: f"{_text(b, 'outcome')} by {_text(b, 'by')}",
     "channel.reacted": lambda b: (
