@@ -10,12 +10,15 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import random
 import secrets
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
@@ -29,7 +32,7 @@ from relay.behaviours.config.reconciler import ConfigTaker, loaded
 from relay.behaviours.intake.reconciler import Intake
 from relay.clock import Clock, SystemClock
 from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
-from relay.errors import RelayError
+from relay.errors import ConfigError, RelayError
 from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.ledger.lease import EpochLeases
@@ -37,14 +40,20 @@ from relay.ledger.lock import StateLock
 from relay.ledger.reconciler import Closes, LivesOn, Reconciler, Runner
 from relay.ledger.sqlite import SqliteStore
 from relay.ledger.store import Store
-from relay.masking import Masker
+from relay.masking import JsonFormatter, Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.lineage import NOT_THE_LAST_ONE
 from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
 from relay.tools import Desk
 from relay.tools import discover as discover_tools
+
+if TYPE_CHECKING:
+    from aiohttp import BaseConnector
+
+    from relay.surfaces.discord.surface import DiscordSurface
 
 RUNTIMES = ("scripted",)
 
@@ -59,6 +68,8 @@ class Options:
     state: Path | None = None
     port: int | None = None
     page: bool = True
+    connector: Callable[[], BaseConnector] | None = None
+    """Makes the network's way to Discord. Nobody but a test gives one; no switch, file or variable can."""
     say: Callable[[str], None] = print
     env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -130,7 +141,7 @@ async def build(
     epoch = await store.begin_epoch()
     engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16), fence=epoch)
     await engine.boot()
-    leases = EpochLeases(epoch)
+    leases = EpochLeases(epoch, store.epoch)
     blobs = Blobs(state / "blobs")
     runners: list[Runner] = []
 
@@ -216,7 +227,25 @@ def settle(options: Options, clock: Clock) -> Settled:
             f"the state folder {state} can't be made ({error.strerror}).",
             "Name another one with --state DIR.",
         ) from error
+    refuse_exposed(access, options.config, state)
     return Settled(access, found, state, zone, env)
+
+
+def refuse_exposed(access: Access, config: Path | None, state: Path) -> None:
+    """Raises `ConfigError` when a room's workspace holds access.json or the state folder: the agent works in there, so
+    whoever may talk to it could change who may do what, or read every room's record."""
+    kept = {"the state folder": Path(os.path.realpath(state))}
+    if config is not None:
+        kept["access.json"] = Path(os.path.realpath(config))
+    for room, rules in access.rooms.items():
+        workspace = Path(os.path.realpath(rules.workspace))
+        for what, path in kept.items():
+            if workspace == path or workspace in path.parents:
+                raise ConfigError(
+                    f"rooms.{room}.workspace: the folder {workspace} holds {what} ({path}), "
+                    "and the agent may write in its workspace.",
+                    "Give the room a folder of its own, or move access.json and the state folder elsewhere.",
+                )
 
 
 def settled_state(options: Options) -> Path:
@@ -246,7 +275,8 @@ async def run(options: Options, *beside: Callable[[LocalChat, Parts], Callable[[
         try:
             chat = await LocalChat.open(settled.state / "page.db", chat_rooms(settled.access), clock)
             try:
-                await _run(options, settled, store, chat, clock, beside)
+                async with _discord(options, settled, clock) as discord:
+                    await _run(options, settled, store, chat, discord, clock, beside)
             finally:
                 with anyio.CancelScope(shield=True):
                     await chat.close()
@@ -260,25 +290,39 @@ async def _run(
     settled: Settled,
     store: SqliteStore,
     chat: LocalChat,
+    discord: DiscordSurface | None,
     clock: Clock,
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
-    web: Surface = WebSurface(chat, clock)
-    secret_values = [settled.env.get(name, "") for name in _secret_names(settled.access)]
+    web = WebSurface(chat, clock)
+    surfaces: dict[str, Surface] = {"web": web}
+    if discord is not None:
+        surfaces["discord"] = discord
+
+    async def known(message: str) -> bool:
+        return bool(await store.by_outside(f"{web.name}:{message}"))
+
+    if not await chat.belongs_to(await store.epoch() + 1, known):
+        options.say(NOT_THE_LAST_ONE)
+    key = secrets.token_urlsafe(32)
+    masker = Masker([key, *secret_values(settled.access, settled.env)])
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, JsonFormatter):
+            # From here on the log knows the values, not only the shapes.
+            handler.setFormatter(JsonFormatter(masker))
     relay = await build(
         access=settled.access,
         digest=settled.loaded.digest if settled.loaded else "",
         zone=settled.zone,
         store=store,
         clock=clock,
-        surfaces=Surfaces({"web": web}),
+        surfaces=Surfaces(surfaces),
         state=settled.state,
-        mask=Masker(v for v in secret_values if v).mask,
+        mask=masker.mask,
     )
-    if settled.access.surfaces.discord is not None or any(
-        r.startswith("discord:") for r in settled.access.rooms
-    ):
-        options.say(texts.not_started("discord", texts.NO_DISCORD_YET))
+    if discord is not None:
+        discord.follow(lambda: relay.parts.access)
+        _tell_trouble(relay.parts, "discord", lambda: discord.trouble)
     also: list[Callable[[], object]] = [make(chat, relay.parts) for make in beside]
     if settled.loaded is not None:
         watch = ConfigWatch(
@@ -288,22 +332,23 @@ async def _run(
             clock=clock,
             last=settled.loaded,
         )
-        taker = ConfigTaker(
-            relay.parts, watch, settled.zone, on_taken=lambda access: chat.take_up(chat_rooms(access))
-        )
+        path = settled.loaded.path
+
+        def take_up(access: Access) -> list[str]:
+            refuse_exposed(access, path, settled.state)
+            chat.take_up(chat_rooms(access))
+            same = access.surfaces == settled.access.surfaces and access.state == settled.access.state
+            return [] if same else [texts.NEEDS_RESTART]
+
+        taker = ConfigTaker(relay.parts, watch, settled.zone, on_taken=take_up)
         also.append(taker.run)
-        before = relay.parts.trouble
-        relay.parts.trouble = lambda: (
-            dict(before()) | ({"access.json": taker.trouble} if taker.trouble else {})
-        )
+        _tell_trouble(relay.parts, "access.json", lambda: taker.trouble)
     if options.page:
         # Here, not above: what the page tells is of every behaviour, and a relay without a page does without some.
         from relay.surfaces.web.ledger_facts import LedgerFacts
 
         port = options.port if options.port is not None else settled.access.surfaces.web.port
-        page = PageServer(
-            chat, LedgerFacts(relay.parts), token=secrets.token_urlsafe(32), clock=clock, port=port
-        )
+        page = PageServer(chat, LedgerFacts(relay.parts), token=key, clock=clock, port=port)
         also.append(page.run)
         options.say(texts.listening(page.url))
     stop = anyio.Event()
@@ -313,6 +358,43 @@ async def _run(
         tasks.cancel_scope.cancel()
 
 
+@asynccontextmanager
+async def _discord(options: Options, settled: Settled, clock: Clock) -> AsyncGenerator[DiscordSurface | None]:
+    """Discord, when access.json names it and its token is set; its token is this process's alone inside."""
+    named = settled.access.surfaces.discord
+    token = settled.env.get(named.token_env, "").strip() if named is not None else ""
+    if named is None or not token:
+        if named is not None:
+            options.say(texts.not_started("discord", texts.no_token(named.token_env)))
+        yield None
+        return
+    # Here, not above: the library takes long to import, and a relay without Discord does without it.
+    from relay.surfaces.discord.surface import DiscordSurface
+    from relay.surfaces.discord.token_lock import TokenLock, lock_folder
+
+    with TokenLock(lock_folder(settled.env), token, settled.state):
+        surface = DiscordSurface(
+            token,
+            named.token_env,
+            access=lambda: settled.access,
+            state=settled.state,
+            clock=clock,
+            say=options.say,
+            jitter=random.random,
+            connector=options.connector,
+        )
+        try:
+            yield surface
+        finally:
+            await surface.close()
+
+
+def _tell_trouble(parts: Parts, name: str, trouble: Callable[[], str]) -> None:
+    """Have the status tell that trouble too, while there is any."""
+    before = parts.trouble
+    parts.trouble = lambda: dict(before()) | ({name: told} if (told := trouble()) else {})
+
+
 async def _until_signal(stop: anyio.Event) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
@@ -320,10 +402,11 @@ async def _until_signal(stop: anyio.Event) -> None:
             return
 
 
-def _secret_names(access: Access) -> list[str]:
+def secret_values(access: Access, env: Mapping[str, str]) -> list[str]:
+    """The values of the environment variables that access.json names as secret, as far as they are set."""
     names = [access.http.token_env]
     if access.surfaces.discord is not None:
         names.append(access.surfaces.discord.token_env)
     names += [server.token_env for server in access.notebooks.servers.values() if server.token_env]
     names += [name for agent in access.agents.values() for name in agent.env]
-    return names
+    return [env[name] for name in names if env.get(name)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
@@ -19,9 +20,11 @@ from relay.errors import Exit, RelayError, UsageError
 from relay.ledger.chain import Link, chain_of, find
 from relay.ledger.interaction import Interaction
 from relay.ledger.sqlite import SqliteStore
+from relay.masking import Masker
 
 PAGE = 1000
 SURFACES = ("web", "discord")
+SECRETS = ("RELAY_DISCORD_TOKEN", "RELAY_HTTP_TOKEN")
 _AGO = re.compile(r"(\d+)(s|m|h|d)\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -29,10 +32,11 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 def run(arguments: argparse.Namespace) -> int:
     """`relay log` or `relay why`; the exit code. Raises `RelayError`."""
     options = app.Options(config=arguments.config, state=arguments.state)
+    masker = Masker(options.env[name] for name in SECRETS if options.env.get(name))
     zone = ZoneInfo(app.machine_zone(options.env))
     path = _state(options) / "ledger.db"
     if arguments.command == "why":
-        return anyio.run(_why, path, arguments.id, zone)
+        return anyio.run(_why, path, arguments.id, zone, masker)
     now = SystemClock().now_ms()
     since = moment(arguments.since, now, zone) if arguments.since else 0
     until = moment(arguments.until, now, zone) if arguments.until else 2**62
@@ -47,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
             and i.at <= until
         )
 
-    return anyio.run(_log, path, wanted, since, arguments.lines, zone, arguments.json)
+    return anyio.run(_log, path, wanted, since, arguments.lines, zone, arguments.json, masker)
 
 
 def _state(options: app.Options) -> Path:
@@ -70,7 +74,13 @@ def moment(text: str, now_ms: int, zone: tzinfo) -> int:
 
 
 async def _log(
-    path: Path, wanted: Callable[[Interaction], bool], since: int, most: int, zone: tzinfo, as_json: bool
+    path: Path,
+    wanted: Callable[[Interaction], bool],
+    since: int,
+    most: int,
+    zone: tzinfo,
+    as_json: bool,
+    masker: Masker,
 ) -> int:
     store = await SqliteStore.open_readonly(path)
     found: list[Interaction] = []
@@ -87,11 +97,13 @@ async def _log(
     finally:
         await store.close()
     for i in reversed(found[:most]):
-        print(_json(i) if as_json else line(i, zone))
+        print(masker.mask(_json(i) if as_json else line(i, zone)))
+    if not found:
+        print("(nothing matches)", file=sys.stderr)
     return Exit.FINE
 
 
-async def _why(path: Path, target: str, zone: tzinfo) -> int:
+async def _why(path: Path, target: str, zone: tzinfo, masker: Masker) -> int:
     store = await SqliteStore.open_readonly(path)
     try:
         found = await find(store, target, SURFACES)
@@ -106,7 +118,7 @@ async def _why(path: Path, target: str, zone: tzinfo) -> int:
     if len(found) > 1 and links[0].interaction.id.startswith(target.lower()):
         print(f"({len(found)} ids begin with {target}; this is the newest)")
     for link in links:
-        print(told(link, zone))
+        print(masker.mask(told(link, zone)))
     return Exit.FINE
 
 

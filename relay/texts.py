@@ -54,16 +54,25 @@ def attribution(names: Iterable[str]) -> str:
     return "\n".join(f"↳ triggered by watch «{inline(name)}»" for name in dict.fromkeys(names))
 
 
-def turn_cancelled(by: str) -> str:
-    return f"🛑 Stopped ({inline(by)}). React 🔁 on your message, or type `!retry`, to run it again."
+def run_again(by_message: bool) -> str:
+    """How to run a turn again. A turn that a watch started has no message of a person to react to."""
+    return (
+        "React 🔁 on your message, or type `!retry`, to run it again."
+        if by_message
+        else "Type `!retry` to run it again."
+    )
 
 
-def turn_failed(reason: str) -> str:
-    return f"⚠️ The agent failed: {inline(reason, 300)}. React 🔁 on your message, or type `!retry`, to run it again."
+def turn_cancelled(by: str, again: str) -> str:
+    return f"🛑 Stopped ({inline(by)}). {again}"
+
+
+def turn_failed(reason: str, again: str) -> str:
+    return f"⚠️ The agent failed: {inline(reason, 300).rstrip('.')}. {again}"
 
 
 def turn_refused(reason: str) -> str:
-    return f"⚠️ The agent refused: {inline(reason, 300)}. Say it differently, or type `!retry`."
+    return f"⚠️ The agent refused: {inline(reason, 300).rstrip('.')}. Say it differently, or type `!retry`."
 
 
 def turn_limited(reason: str) -> str:
@@ -72,10 +81,9 @@ def turn_limited(reason: str) -> str:
 
 TURN_GOES_ON = "↻ The relay was restarted while I was working on this. I'm picking it up again."
 
-TURN_INTERRUPTED = (
-    "↻ The relay was restarted while I was working on this, and I can't pick it up by myself. "
-    "React 🔁 on your message, or type `!retry`, to run it again."
-)
+
+def turn_interrupted(again: str) -> str:
+    return f"↻ The relay was restarted while I was working on this, and I can't pick it up by myself. {again}"
 
 
 SESSION_LOST = (
@@ -97,6 +105,8 @@ def queue_full(limit: int) -> str:
 
 
 REPLY_CUT = "\n\n…(the answer was longer than I may post; the rest was left out)"
+
+THREAD_CLOSED = "↪ This was for a thread that I can't write in any more:"
 
 NO_TURN_TO_STOP = "Nothing is running here."
 NO_TURN_TO_RETRY = "There is no finished turn here to run again."
@@ -166,6 +176,11 @@ def card(title: str, command: str, cwd: str, asker: str, until: str) -> str:
     )
 
 
+CARD_UNKNOWN = "I don't know this card any more."
+CARD_NOT_YOURS = "Only those whom this card calls may decide it. Nothing was changed."
+CARD_DECIDED = "This card is decided already. Nothing was changed."
+CARD_DELETED = "its card was deleted"
+PLACE_DELETED = "the place it belongs to was deleted"
 CARD_EXPIRED = "nobody answered in time"
 CARD_OF_ENDED_TURN = "the turn has ended"
 COMMAND_TOO_LONG = "the command is too long to be shown whole, so nobody can allow it; make it shorter"
@@ -334,6 +349,23 @@ def share_many(most: int) -> str:
     )
 
 
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{count / (1 << 20):.1f} MB" if count >= 1 << 20 else f"{max(1, count // 1024)} kB"
+
+
+def file_not_shown(name: str, count: int, limit: int | None) -> str:
+    most = f", and at most {size(limit)} can be shown here" if limit is not None and count > limit else ""
+    return f"📎 {inline(name)} ({size(count)}) could not be shown here{most}. It stands in the workspace."
+
+
+def file_gone(name: str) -> str:
+    return f"📎 {inline(name)} can't be shown: it is not kept any more."
+
+
 # -- commands -------------------------------------------------------------------------------------------------------
 
 ABOUT_WATCH = "wakes me when the file changes or the time comes"
@@ -373,6 +405,9 @@ def trouble(name: str, why: str) -> str:
     return f"⚠️ {inline(name)}: {inline(why, 300)}"
 
 
+NEEDS_RESTART = "another port, token or state folder is taken up when the relay is started again"
+
+
 def config_mistake(mistake: str) -> str:
     return f"it has a mistake, and the last good copy stays in force: {mistake}"
 
@@ -384,7 +419,8 @@ def listening(url: str) -> str:
     return f"The page is open at\n\n    {url}\n\nCtrl-C stops the relay; nothing is lost."
 
 
-NO_DISCORD_YET = "this relay has no Discord adapter yet"
+def no_token(name: str) -> str:
+    return f"{name} is not set; put the bot's token into .env beside access.json"
 
 
 def not_started(surface: str, why: str) -> str:

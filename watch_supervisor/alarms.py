@@ -1,7 +1,8 @@
 """Instants to be woken at: any number of them, by wall time or after a while, with one sleeper for all.
 
-The sleeper wakes at least every 30 s, so that an alarm by wall time rings in time after a suspend and after
-the clock was set. It calls plain functions and never awaits what they start.
+The sleeper wakes at least every 30 s, and every 5 s when an alarm by wall time is less than ten minutes
+away, so that it rings in time after a suspend and after the clock was set. It calls plain functions and never
+awaits what they start.
 """
 
 import heapq
@@ -13,6 +14,8 @@ import anyio
 from watch_supervisor.runs import Clock
 
 SLICE_SECONDS = 30.0
+NEAR_SLICE_SECONDS = 5.0
+_NEAR_SECONDS = 600.0
 _SHORTEST_SECONDS = 0.001
 
 
@@ -67,7 +70,8 @@ class Alarms:
     def _next_seconds(self) -> float:
         seconds = SLICE_SECONDS
         if self._wall:
-            seconds = min(seconds, (self._wall[0].at - self._clock.now_ms()) / 1000)
+            left = (self._wall[0].at - self._clock.now_ms()) / 1000
+            seconds = min(NEAR_SLICE_SECONDS if left <= _NEAR_SECONDS else seconds, left)
         if self._steady:
             seconds = min(seconds, self._steady[0].at - self._clock.monotonic())
         return max(seconds, _SHORTEST_SECONDS)

@@ -15,6 +15,7 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 LONGEST = 365 * DAY
+_COARSE = 5 * SECOND
 # The calendar that instants are shown in: the years 1 to 9999, in UTC.
 EARLIEST = -62_135_596_800_000
 LATEST = 253_402_300_799_999
@@ -72,6 +73,14 @@ def rough_duration(ms: int) -> str:
                 return f"{count} {unit} {second} {smaller}"
         return f"{count} {unit}"
     return "less than a second"
+
+
+def rough_wait(ms: int) -> str:
+    """How long it still is to something ahead, as a person who set it a moment ago would say: rounded up, to
+    the second below two minutes and to 5 s from there on, so that 1 h 59 min 57 s is `2 h`.
+    """
+    coarse = -(-ms // _COARSE) * _COARSE
+    return rough_duration(coarse if coarse >= 2 * MINUTE else -(-ms // SECOND) * SECOND)
 
 
 def parse_moment(text: str, *, now_ms: int, zone: tzinfo) -> int:

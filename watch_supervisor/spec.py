@@ -20,6 +20,7 @@ from watch_supervisor.moments import (
     render_duration,
     render_moment,
     rough_duration,
+    rough_wait,
 )
 from watch_supervisor.patterns import compile_pattern
 from watch_supervisor.spec_error import SpecError, shown
@@ -177,7 +178,7 @@ def describe(spec: WatchSpec, *, now_ms: int | None = None) -> str:
         if now_ms is None:
             parts.append(f"at {_minute(due)}")
         else:
-            parts.append(f"in {rough_duration(due - now_ms)}" if due > now_ms else "due now")
+            parts.append(f"in {rough_wait(due - now_ms)}" if due > now_ms else "due now")
         if spec.text:
             parts.append(_one_line(spec.text))
     if spec.notify:

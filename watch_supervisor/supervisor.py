@@ -8,7 +8,7 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -18,6 +18,7 @@ import anyio.lowlevel
 from watch_supervisor.alarms import Alarm, Alarms
 from watch_supervisor.folders import Folders
 from watch_supervisor.places import typed
+from watch_supervisor.plain_text import plain
 from watch_supervisor.runs import JSON, Clock, Ended, Fire, Run, Snapshots, State
 from watch_supervisor.sources import timer
 from watch_supervisor.sources.file import Around, FileSource
@@ -30,13 +31,19 @@ _LOOKS_AT_ONCE = 8
 _CALLS_AT_ONCE = 32
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
+_NEW_TRIES = 6
+_FORGIVEN_AFTER_SECONDS = 600.0
+_LONGEST_REASON = 200
 
 
 @dataclass(eq=False, slots=True)
 class _Life:
-    """One run here: its task's scope while it has a task, its alarm while it waits without one."""
+    """One run here: its task's scope while it has a task, its alarm while it waits without one. `run` goes on
+    with what was recorded of it.
+    """
 
     run: Run
+    in_place: bool = False
     refused: bool = False
     stopped: bool = False
     scope: anyio.CancelScope | None = None
@@ -172,17 +179,37 @@ class Supervisor:
         run = life.run
         if life.refused:
             return Ended(run.run, "failed", f"{self._limit} watches run already, which is the most.")
-        try:
-            if run.spec.source == "file":
-                assert self._around is not None
-                life.file = FileSource(run, self._around, self._reports(life))
-                return await life.file.live()
+        tries = 0
+        while True:
+            began = self._clock.monotonic()
+            try:
+                return await self._attempt(life)
+            except SpecError as error:
+                return Ended(run.run, "failed", str(error))
+            except Exception as error:
+                # What nobody thought of may pass (no threads left, say), so the source begins anew where the
+                # record is. One that went well for long gets all its tries again.
+                if self._clock.monotonic() - began >= _FORGIVEN_AFTER_SECONDS:
+                    tries = 0
+                if tries >= _NEW_TRIES:
+                    logging.getLogger(__name__).exception("watch run %s broke for good", run.run)
+                    return Ended(run.run, "failed", _broken(error, tries))
+                pause = _FIRST_PAUSE_SECONDS * 2**tries
+                tries += 1
+                logging.getLogger(__name__).warning(
+                    "watch run %s broke; again in %.1f s", run.run, pause, exc_info=True
+                )
+            await self._clock.sleep(pause)
+
+    async def _attempt(self, life: _Life) -> Ended | None:
+        if life.run.spec.source != "file":
             return await self._timer(life)
-        except SpecError as error:
-            return Ended(run.run, "failed", str(error))
-        except Exception as error:
-            logging.getLogger(__name__).exception("watch run %s broke", run.run)
-            return Ended(run.run, "failed", f"The watch broke inside the relay ({type(error).__name__}).")
+        assert self._around is not None
+        before = life.file
+        life.file = FileSource(life.run, self._around, self._reports(life))
+        if before is not None:
+            life.file.take_over(before)
+        return await life.file.live()
 
     async def _timer(self, life: _Life) -> Ended | None:
         """None while it waits: an alarm starts this task again."""
@@ -202,11 +229,22 @@ class Supervisor:
 
     def _reports(self, life: _Life) -> "_Reports":
         run = life.run.run
-        return _Reports(
-            lambda state: self._insist(life, lambda: self._on_started(run, state)),
-            lambda state: self._insist(life, lambda: self._on_advanced(run, state)),
-            lambda fire: self._insist(life, lambda: self._on_fire(fire)),
-        )
+
+        async def started(state: State) -> None:
+            if not life.in_place:
+                await self._insist(life, lambda: self._on_started(run, state))
+                life.in_place = True
+                life.run = replace(life.run, state=state)
+
+        async def advanced(state: State) -> None:
+            await self._insist(life, lambda: self._on_advanced(run, state))
+            life.run = replace(life.run, state=state)
+
+        async def fired(fire: Fire) -> None:
+            await self._insist(life, lambda: self._on_fire(fire))
+            life.run = replace(life.run, state=fire.state, fires=fire.number)
+
+        return _Reports(started, advanced, fired)
 
     async def _insist(self, life: _Life, call: Callable[[], Awaitable[None]]) -> None:
         """Make `call` until it returns, with pauses that grow to a minute. Doesn't return for a stopped
@@ -233,3 +271,9 @@ class Supervisor:
         if life.stopped and life.scope is not None:
             life.scope.cancel()
             await anyio.lowlevel.checkpoint()
+
+
+def _broken(error: Exception, tries: int) -> str:
+    said = " ".join(plain(str(error)).split())[:_LONGEST_REASON]
+    reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return f"The watch broke inside the relay, and {tries} new tries didn't help ({reason})."

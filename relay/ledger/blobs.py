@@ -7,13 +7,17 @@ unreferenced one (a crash in between) is harmless.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import anyio.to_thread
 
 from relay.errors import StoreUnavailable
+
+log = logging.getLogger("relay.ledger")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -41,18 +45,20 @@ class Blobs:
 
     def _write(self, digest: str, data: bytes) -> None:
         path = self._path(digest)
-        if path.exists():
+        if path.exists() and path.stat().st_size == len(data):
             return
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        part = path.with_name(f"{digest}.{os.getpid()}.part")
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        # A file of its own for each writer: two may put the same bytes at the same moment.
+        handle, part = tempfile.mkstemp(prefix=f"{digest[:16]}.", suffix=".part", dir=path.parent)
         try:
-            with open(handle, "wb", closefd=False) as file:
+            with open(handle, "wb") as file:
                 file.write(data)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        part.rename(path)
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -60,10 +66,17 @@ class Blobs:
             os.close(folder)
 
     async def get(self, digest: str) -> bytes | None:
-        """The bytes, or None when they are not here (redacted, or the folder was moved)."""
+        """The bytes, or None when they are not here whole (redacted, moved, or damaged on the disk)."""
         if not _DIGEST.match(digest):
             return None
+        return await anyio.to_thread.run_sync(self._read, digest)
+
+    def _read(self, digest: str) -> bytes | None:
         try:
-            return await anyio.to_thread.run_sync(self._path(digest).read_bytes)
+            data = self._path(digest).read_bytes()
         except FileNotFoundError:
             return None
+        if hashlib.sha256(data).hexdigest() != digest:
+            log.error("the blob %s is damaged on the disk", digest)
+            return None
+        return data

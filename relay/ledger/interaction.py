@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
 
 from relay.errors import BadInteraction
 from relay.ledger.canonical import canonical, sha256
@@ -39,6 +39,10 @@ class Payload(BaseModel):
         if version != cls.VERSION:
             raise BadInteraction(f"{cls.VERB}: version {version} is not known to this relay")
         return body
+
+
+Position = Annotated[int, PlainSerializer(str, return_type=str)]
+"""Where something stands in a surface's order. A surface's ids may be past 2^53, so it stands in a record as text."""
 
 
 def key_of(verb: str, parts: Iterable[str | int]) -> str:

@@ -199,6 +199,8 @@ class _Reader:
             raise Wrong(f"{name} is the agent, and speaks for itself")
         if not _NAME.match(name):
             raise Wrong(f"{name[:40]!r} can't be a name; a name is letters, digits, dots and dashes")
+        if self.config is not None:  # its people are known only when it is read
+            return name
         raise Wrong(f"nobody knows {name[:64]} yet; write this line above: human {name[:64]}")
 
     # -- the other lines ----------------------------------------------------------------------------------------------

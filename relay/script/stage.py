@@ -19,7 +19,7 @@ from relay.app import RUNTIMES, chat_rooms, machine_zone
 from relay.clock import Clock
 from relay.config import Access, load
 from relay.errors import RelayError, UsageError
-from relay.script.language import AGENT
+from relay.script.language import AGENT, OWNER
 from relay.script.steps import Mistake, Script, ScriptMistakes
 from relay.surfaces.web.chat import ChatRoom
 
@@ -69,7 +69,7 @@ def build(
     access = None
     if given is not None:
         access = read(given)
-        _check_places(script, path.name, access)
+        _check_names(script, path.name, access)
     folder = _folder(path, state)
     try:
         file = given if given is not None else _written(script, folder)
@@ -87,7 +87,8 @@ def build(
     return Stage(folder, file.absolute(), access, tuple(chat_rooms(access)), passing=state is None)
 
 
-def _check_places(script: Script, name: str, access: Access) -> None:
+def _check_names(script: Script, name: str, access: Access) -> None:
+    """With a config, its rooms and people are those that a script may name, besides the script's own."""
     rooms = {room.partition(":")[2] for room in access.rooms if room.startswith("web:")}
     known = rooms | set(script.aliases)
     mistakes = [
@@ -98,6 +99,12 @@ def _check_places(script: Script, name: str, access: Access) -> None:
         for step in script.steps
         if step.place not in known and step.place.partition("/")[0] not in rooms
     ]
+    people = {OWNER, *script.humans, *script.guests, *access.people, *access.peers}
+    for step in script.steps:
+        person = getattr(step.act, "person", OWNER)
+        if person not in people:
+            told = f"nobody knows {person}; add them to people in the config, or write this line above: guest {person}"
+            mistakes.append(Mistake(step.line, told))
     if mistakes:
         raise ScriptMistakes(name, mistakes)
 

@@ -93,14 +93,6 @@ class EditEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteEvent:
-    """A person's message is gone, whoever took it away."""
-
-    place: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReactionEvent:
     """A reaction set or taken back. `count` tells apart the times that one person did the same."""
 
@@ -145,6 +137,8 @@ class SeenPost:
     text: str
     reply_to: str | None
     sent_at: int
+    files: tuple[str, ...] = ()
+    """Names of the files that hang on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +163,17 @@ class Place:
     room: str
     thread: bool
     title: str = ""
+    born: int = 0
+    """The position in its room at which a thread began; 0 where the surface doesn't say."""
+
+
+DIRECT = "dm:"
+"""The room of direct messages, on every surface."""
+
+
+def room_id(surface: str, place: Place) -> str:
+    """The id of a place's room, as access.json names it."""
+    return DIRECT if place.room == DIRECT else f"{surface}:{place.room}"
 
 
 class SurfaceEvents(Protocol):
@@ -181,11 +186,19 @@ class SurfaceEvents(Protocol):
 
     async def edited(self, event: EditEvent) -> None: ...
 
-    async def deleted(self, event: DeleteEvent) -> None: ...
-
     async def reaction(self, event: ReactionEvent) -> None: ...
 
-    async def choice(self, event: ChoiceEvent) -> None: ...
+    async def choice(self, event: ChoiceEvent) -> str | None:
+        """What to tell the one who clicked, and nobody else; None when the click counts."""
+        ...
+
+    async def deleted(self, place: str, message: str) -> None:
+        """A message, ours or a person's, is gone."""
+        ...
+
+    async def gone(self, place: str) -> None:
+        """A place is gone for good, with all that stood in it."""
+        ...
 
     async def ready(self, places: Sequence[Place]) -> None:
         """The surface is (again) connected; live events are held until this returns."""
@@ -245,6 +258,15 @@ class Surface(Protocol):
 
     async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
         """Our own messages since a time, oldest first: the history check before a post is tried again."""
+        ...
+
+    def shows(self, seen: SeenPost, text: str) -> bool:
+        """Whether that message of ours is how the surface shows a post of that text."""
+        ...
+
+    async def reactions(self, place: str, message: str) -> Sequence[ReactionEvent]:
+        """The reactions of people that decide a card, as they stand on a message: a surface that may have missed
+        some tells them again. Empty where none can be missed, and for a message that is gone."""
         ...
 
 

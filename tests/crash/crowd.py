@@ -175,7 +175,8 @@ class Crowd:
             self._expected.append(
                 Expected(place, f"ring r{number:03}.", attribution=texts.attribution([f"timer{number}"]))
             )
-        await self._do("quiet", within=20)
+        if left := await self._do("quiet", within=20):
+            self.wrong(f"what was armed is not done after 20 s: {left}")
         self._expected = [
             Expected(e.place, f"due: {e.text}", attribution=e.attribution) for e in self._expected
         ]
@@ -315,7 +316,8 @@ class Crowd:
         given_up = [
             known
             for known in self._transcript.messages.values()
-            if known.told["ours"] and known.text == texts.TURN_INTERRUPTED
+            if known.told["ours"]
+            and known.text in (texts.turn_interrupted(texts.run_again(by)) for by in (True, False))
         ]
         self.findings.interrupted = len(given_up)
         for known in given_up:

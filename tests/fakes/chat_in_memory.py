@@ -20,6 +20,7 @@ from relay.surfaces.surface import (
     OutgoingPost,
     Person,
     Place,
+    ReactionEvent,
     SeenPost,
     SurfaceEvents,
 )
@@ -50,7 +51,7 @@ class ChatInMemory:
     said: list[_Said] = field(default_factory=list[_Said])
     nonces: dict[str, str] = field(default_factory=dict[str, str])
     threads: dict[str, Place] = field(default_factory=dict[str, Place])
-    reactions: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    our_reactions: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     def write(self, text: str, place: str = "main", person: Person | None = None) -> MessageEvent:
         """A person says something. It is not brought to the relay."""
@@ -130,7 +131,7 @@ class ChatInMemory:
 
     async def react(self, place: str, message: str, emoji: str, *, add: bool) -> None:
         await self._ours(place, message)
-        (self.reactions.add if add else self.reactions.discard)((message, emoji))
+        (self.our_reactions.add if add else self.our_reactions.discard)((message, emoji))
 
     async def show(self, place: str, view: LiveView | None) -> None:
         return
@@ -165,3 +166,9 @@ class ChatInMemory:
             for said in self.said
             if said.place == place and said.person is None and said.sent_at >= since_ms
         ]
+
+    def shows(self, seen: SeenPost, text: str) -> bool:
+        return seen.text == text
+
+    async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
+        return []

@@ -260,18 +260,17 @@ class SettledLife:
 
     def _change(self, message: str) -> str:
         """The message is edited, then deleted; the deletion."""
-        about = {
-            "surface": "web",
-            "place": self._scope,
+        where = {"surface": "web", "place": self._scope, "message": "m1", "author": "ada", "name": "Ada"}
+        edit = {
             "room": ROOM,
-            "message": "m1",
             "source": message,
-            "author": "ada",
-            "name": "Ada",
+            "revision": 1,
+            "text": "or two",
+            "size": 6,
+            "sent_at": START_MS,
         }
-        more = {"revision": 1, "text": "or which two", "size": 12, "sent_at": START_MS}
-        self._put(ChannelEdited.model_validate({**about, **more}), cause=message)
-        return self._put(ChannelDeleted.model_validate(about), cause=message)
+        self._put(ChannelEdited.model_validate({**where, **edit}), cause=message)
+        return self._put(ChannelDeleted.model_validate({**where, "target": message}), cause=message)
 
     def _approval(self, turn: str, request: str, *, answered: bool) -> str:
         asked = self._put(

@@ -79,7 +79,7 @@ def test_a_refold_gives_what_the_live_folds_gave(seed: int, count: int, batch: i
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_a_boot_from_checkpoints_gives_it_too(seed: int):
     async def check() -> None:
         with tempfile.TemporaryDirectory() as folder:

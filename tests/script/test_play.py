@@ -283,3 +283,33 @@ def test_the_tour_holds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.fullmatch(r"\d+ passed, 0 failed", done.stdout.splitlines()[-1])
     assert time.monotonic() - began < 60
+
+
+def test_a_config_brings_its_people_and_names_who_is_not_there(tmp_path: Path) -> None:
+    rooms = {"web:main": {"agent": "scout", "workspace": "./w", "humans": ["ada"]}}
+    config = {
+        "version": 1,
+        "agents": {"scout": {"runtime": "scripted"}},
+        "people": {"ada": {}},
+        "rooms": rooms,
+    }
+    (tmp_path / "access.json").write_text(json.dumps(config))
+    good = tmp_path / "good.script"
+    good.write_text('config access.json\nada: hello\nsee "You said: hello"\n')
+    played = subprocess.run(
+        [sys.executable, "-m", "relay", "up", "--script", str(good)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert played.returncode == 0, played.stdout + played.stderr
+    bad = tmp_path / "bad.script"
+    bad.write_text("config access.json\nbob: hello\n")
+    refused = subprocess.run(
+        [sys.executable, "-m", "relay", "up", "--script", str(bad)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert refused.returncode == 2
+    assert "nobody knows bob" in refused.stderr

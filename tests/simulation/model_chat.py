@@ -339,3 +339,9 @@ class Link:
             ]
 
         return list(await self._ask("own", look))
+
+    def shows(self, seen: SeenPost, text: str) -> bool:
+        return seen.text == text
+
+    async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
+        return []

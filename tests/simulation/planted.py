@@ -25,6 +25,7 @@ from relay.behaviours.turns import reconciler as turns
 from relay.behaviours.turns.reconciler_course import Course
 from relay.ledger.engine import Engine
 from relay.ledger.interaction import Draft, Interaction, key_of
+from relay.ledger.lease import EpochLeases, Lease
 from relay.ledger.memory import MemoryStore
 from relay.ledger.reconciler import Held
 from relay.ledger.store import Group, Outcome
@@ -245,6 +246,17 @@ def steering_not_recorded_as_taken() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def no_second_look() -> Iterator[None]:
+    """A relay that slept acts on what it saw before."""
+
+    async def claim(self: EpochLeases, key: str) -> Lease:
+        return Lease(key, self._epoch, self._epoch)
+
+    with patch.object(EpochLeases, "claim", claim), patch.object(posting, "STALE_AFTER_S", 1e9):
+        yield
+
+
 FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
     fault.__name__: (fault, seed)
     for fault, seed in (
@@ -261,5 +273,6 @@ FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
         (reply_and_end_apart, 5),
         (interruption_forgotten, 0),
         (steering_not_recorded_as_taken, 1),
+        (no_second_look, 1090),
     )
 }

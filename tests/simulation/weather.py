@@ -61,7 +61,7 @@ class Weather:
         for being in fleet.beings:
             if being.life.frozen:
                 fleet.thaw(being)
-        if fleet.holder is None or not fleet.holder.up:
+        if fleet.holder is None or not fleet.holder.up or fleet.holder.stop.is_set():  # it is about to end
             fleet.start()
 
     # -- ends of a life ---------------------------------------------------------------------------------------------

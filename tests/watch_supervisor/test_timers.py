@@ -44,6 +44,16 @@ async def test_a_suspend_is_noticed_within_one_slice(hand_stand) -> None:
         assert [fire.why for fire in stand.fires] == ["due, 1 h late"]
 
 
+async def test_a_suspend_is_noticed_within_five_seconds_when_the_time_was_near(hand_stand) -> None:
+    stand = hand_stand
+    async with stand.running():
+        stand.supervisor.start(stand.timer(9 * 60))
+        await settled(stand)
+        stand.clock.wall += int(HOUR * 1000)
+        await stand.clock.turn(5)
+        assert [fire.why for fire in stand.fires] == ["due, 51 min 5 s late"]
+
+
 async def test_a_clock_set_back_makes_a_timer_wait_for_its_time(hand_stand) -> None:
     stand = hand_stand
     async with stand.running():

@@ -261,6 +261,43 @@ def test_descriptions_are_one_short_line() -> None:
     assert "\n" not in describe(read('--in 2h "a\nb"'))
 
 
+@pytest.mark.parametrize(
+    ("typed", "later_ms", "said"),
+    [
+        ("1s", 0, "1 s"),
+        ("1s", 900, "1 s"),
+        ("12s", 40, "12 s"),
+        ("90s", 700, "1 min 30 s"),
+        ("2m", 3_000, "2 min"),
+        ("5m", 1, "5 min"),
+        ("5m", 61_000, "4 min"),
+        ("2m30s", 3_000, "2 min 30 s"),
+        ("2h", 1, "2 h"),
+        ("2h", 30_000, "1 h 59 min"),
+        ("1d", 3_000, "1 d"),
+        ("3d4h", 3_000, "3 d 4 h"),
+    ],
+)
+def test_how_long_a_timer_still_has_is_said_as_it_was_typed(typed: str, later_ms: int, said: str) -> None:
+    assert describe(read(f"--in {typed} tea"), now_ms=NOW + later_ms) == f"timer · in {said} · tea"
+
+
+@given(st.integers(24, 31_536_000 // 5), st.integers(0, 3_000))
+def test_a_timer_of_two_minutes_or_more_reads_the_same_three_seconds_later(fives: int, later_ms: int) -> None:
+    timer = read(f"--in {fives * 5}s")
+    assert describe(timer, now_ms=NOW + later_ms) == describe(timer, now_ms=NOW)
+
+
+@given(st.integers(1, 115), st.integers(0, 3_000))
+def test_a_shorter_timer_is_said_to_the_second_and_never_as_nothing(seconds: int, later_ms: int) -> None:
+    said = describe(read(f"--in {seconds}s"), now_ms=NOW + later_ms)
+    if seconds * 1000 <= later_ms:
+        assert said == "timer · due now"
+    else:
+        left = said.removeprefix("timer · in ").replace("min", "m").replace(" ", "")
+        assert parse_duration(left) == (seconds - later_ms // 1000) * 1000
+
+
 def test_a_spec_made_by_hand_gets_the_defaults_and_is_checked() -> None:
     assert WatchSpec(name="n", source="file", path="a").window_ms == 5_000
     assert WatchSpec(name="n", source="file", path="a", once=True).window_ms == 0

@@ -3,7 +3,7 @@
 It looks when the kernel tells of a change to a name on the way to the file, waits for 150 ms of quiet (at
 most 1 s), and compares content, never times. Every 30 s it looks by itself as well, and every second where
 there is no inotify (macOS) or a folder can't be watched. It reads in worker threads and never writes the
-file.
+file. While the snapshots refuse it goes on looking, and keeps what it has to tell until they are back.
 """
 
 import functools
@@ -21,6 +21,7 @@ from watch_supervisor.content import LARGEST_TEXT, Look, Signature, look, signat
 from watch_supervisor.diffs import unified_diff
 from watch_supervisor.folders import Folders
 from watch_supervisor.gate import Gate, Value
+from watch_supervisor.keeping import Keeping, NotNow
 from watch_supervisor.moments import rough_duration
 from watch_supervisor.places import typed
 from watch_supervisor.plain_text import capped, plain, plain_lines
@@ -73,6 +74,7 @@ class FileSource:
         self._around = around
         self._clock = around.clock
         self._reports = reports
+        self._keeping = Keeping(run.run, around.clock, around.snapshots)
         self._gate = Gate(run.spec)
         self._label = plain(self._path).replace("\n", " ").replace("\t", " ")
         self._typed = typed(run.root, self._path)
@@ -93,7 +95,7 @@ class FileSource:
         self._count = 0
         self._matches: list[str] = []
         self._matches_dropped = 0
-        self._unsaved_since: float | None = None
+        self._save_at: float | None = None
         self._window_ends = 0.0
         self._fires = run.fires
         self._expected: deque[tuple[str, float]] = deque(maxlen=_MOST_EXPECTED)
@@ -102,6 +104,10 @@ class FileSource:
         """If one of the absolute `names` is this file: content with this sha256 doesn't fire, for a minute."""
         if self._typed in names or self._real in names:
             self._expected.append((digest, self._clock.monotonic() + _EXPECTED_SECONDS))
+
+    def take_over(self, before: "FileSource") -> None:
+        """Expect the writes that `before`, which broke, still expected."""
+        self._expected = before._expected
 
     async def live(self) -> Ended:
         """Until the watch is done, for whatever reason of its own. Cancel it to stop it."""
@@ -128,8 +134,13 @@ class FileSource:
         if too_large := self._too_large(seen):
             return too_large
         if self._run.state is None:
-            self._base = self._baseline(seen)
-            state = await self._saved()
+            base = self._baseline(seen)
+            while not await self._kept(base):
+                if ended := self._over():
+                    return ended
+                await self._clock.sleep(max(0.0, self._keeping.ready_at - self._clock.monotonic()))
+            self._base = _bare(base)
+            state = _state(base)
         else:
             state = self._run.state
             self._base = _restored(state)
@@ -143,29 +154,37 @@ class FileSource:
         share = zlib.crc32(self._run.run.encode("utf-8", "replace")) % 1000 / 1000
         self._next_check = self._clock.monotonic() + self._check_seconds() * (0.1 + 0.9 * share)
         while True:
-            expired = self._over()
-            if self._touched_at is not None:
-                await self._settle()
-                if ended := await self._observe(await self._look()):
-                    if self._has_pending():
-                        await self._fire()
+            try:
+                if ended := await self._step():
                     return ended
-            now = self._clock.monotonic()
-            if self._has_pending() and (now >= self._window_ends or expired):
-                if ended := await self._fire():
-                    return ended
-                continue
-            if expired := self._over():
-                return expired
-            if self._unsaved_since is not None and now >= self._unsaved_since + BACKSTOP_SECONDS:
-                if not self._has_pending():
-                    self._unsaved_since = None
-                    await self._reports.advanced(await self._saved())
-                continue
-            if now >= self._next_check:
-                await self._check()
-                continue
+            except NotNow:
+                again = self._keeping.ready_at
+                self._look_again = again if self._look_again is None else min(again, self._look_again)
+                await self._pause()
+
+    async def _step(self) -> Ended | None:
+        """The next thing there is to do, or a pause. `NotNow` leaves everything as it was before it."""
+        expired = self._over()
+        if self._touched_at is not None:
+            await self._settle()
+            if ended := await self._observe(await self._look()):
+                if self._has_pending():
+                    await self._fire()
+                return ended
+        now = self._clock.monotonic()
+        if self._has_pending():
+            if now >= self._keeping.ready_at and (now >= self._window_ends or expired):
+                return await self._fire()
+        elif expired := self._over():
+            return expired
+        elif self._save_at is not None and now >= max(self._save_at, self._keeping.ready_at):
+            await self._advance()
+            return None
+        if now >= self._next_check:
+            await self._check()
+        else:
             await self._pause()
+        return None
 
     def _touch(self) -> None:
         self._touched_at = self._clock.monotonic()
@@ -178,9 +197,9 @@ class FileSource:
         """Until something may have changed, or the next thing this run has to do by itself."""
         until = self._next_check
         if self._has_pending():
-            until = min(until, self._window_ends)
-        elif self._unsaved_since is not None:
-            until = min(until, self._unsaved_since + BACKSTOP_SECONDS)
+            until = min(until, max(self._window_ends, self._keeping.ready_at))
+        elif self._save_at is not None:
+            until = min(until, max(self._save_at, self._keeping.ready_at))
         if self._look_again is not None:
             until = min(until, self._look_again)
         self._wake = anyio.Event()
@@ -285,18 +304,14 @@ class FileSource:
             return too_large
         if seen.digest == self._seen:
             return None
-        own = self._was_expected(seen.digest)
-        self._seen = seen.digest
-        if own and not self._has_pending():
+        if (own := self._was_expected(seen.digest)) and (self._gate.needs_lines or not self._has_pending()):
             self._base = self._baseline(seen)
-            self._unsaved_since = None
-            await self._reports.advanced(await self._saved())
-        elif own and self._gate.needs_lines:
-            self._base = self._baseline(seen)
-        elif self._gate.needs_lines:
+            self._save_at = now
+        elif self._gate.needs_lines and not own:
             await self._observe_match(seen)
         else:
             self._observe_change(seen)
+        self._seen = seen.digest
         return None
 
     def _observe_change(self, seen: Look) -> None:
@@ -324,8 +339,8 @@ class FileSource:
             room = _MOST_PENDING_LINES - len(self._matches)
             self._matches += lines[:room]
             self._matches_dropped += dropped + max(0, len(lines) - room)
-        elif self._unsaved_since is None:
-            self._unsaved_since = self._clock.monotonic()
+        elif self._save_at is None:
+            self._save_at = self._clock.monotonic() + BACKSTOP_SECONDS
 
     def _was_expected(self, digest: str | None) -> bool:
         now = self._clock.monotonic()
@@ -340,21 +355,29 @@ class FileSource:
     def _has_pending(self) -> bool:
         return self._pending is not None or bool(self._matches)
 
+    async def _advance(self) -> None:
+        """Record progress that fires nothing."""
+        await self._keep(self._base)
+        self._base = _bare(self._base)
+        self._save_at = None
+        await self._reports.advanced(_state(self._base))
+
     async def _fire(self) -> Ended | None:
         spec = self._run.spec
+        base = self._base if self._pending is None else self._baseline(self._pending)
+        await self._keep(base)
         if self._pending is not None:
             text, dropped = await self._change_text(self._pending)
-            self._base = self._baseline(self._pending)
         else:
             text, dropped = capped(self._matches)
             dropped += self._matches_dropped
         number = self._fires + 1
         last = spec.once or (spec.max_fires is not None and number >= spec.max_fires)
-        state = await self._saved()
+        self._base = _bare(base)
         why, count = plain(self._why), self._count
         self._pending, self._count, self._matches, self._matches_dropped = None, 0, [], 0
-        self._unsaved_since = None
-        await self._reports.fired(Fire(self._run.run, number, why, text, count, dropped, state, last))
+        self._save_at = None
+        await self._reports.fired(Fire(self._run.run, number, why, text, count, dropped, _state(base), last))
         self._fires = number
         self._window_ends = self._clock.monotonic() + spec.window_ms / 1000
         return self._over() if last else None
@@ -391,15 +414,19 @@ class FileSource:
         """The bytes of the baseline; None when they are kept nowhere."""
         if self._base.data is not None or self._base.digest is None:
             return self._base.data or b""
-        return await self._around.snapshots.get(self._base.digest)
+        return await self._keeping.get(self._base.digest)
 
-    async def _saved(self) -> State:
-        """The baseline as a state, its bytes with the snapshots."""
-        base = self._base
+    async def _keep(self, base: _Baseline) -> None:
+        """Its bytes go to the snapshots, before a state may name them. Raises `NotNow`."""
         if base.data is not None and base.digest is not None:
-            await self._around.snapshots.put(base.data)
-        self._base = _Baseline(base.digest, base.kind, base.size)
-        return {"sha256": base.digest, "kind": base.kind, "size": base.size}
+            await self._keeping.put(base.data)
+
+    async def _kept(self, base: _Baseline) -> bool:
+        try:
+            await self._keep(base)
+        except NotNow:
+            return False
+        return True
 
     def _over(self) -> Ended | None:
         """The end that the fires so far, or the time, call for."""
@@ -444,6 +471,15 @@ def _restored(state: State) -> _Baseline:
     if not isinstance(digest, str) or not isinstance(kind, str) or not isinstance(size, int):
         return _Baseline(None, "missing", 0)
     return _Baseline(digest, kind, size)
+
+
+def _state(base: _Baseline) -> State:
+    return {"sha256": base.digest, "kind": base.kind, "size": base.size}
+
+
+def _bare(base: _Baseline) -> _Baseline:
+    """Without the bytes, which the snapshots have."""
+    return _Baseline(base.digest, base.kind, base.size)
 
 
 def _diff(old: bytes, new: bytes, label: str) -> list[str]:

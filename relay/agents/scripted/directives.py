@@ -19,6 +19,7 @@ A message without a directive is repeated back; a fire is reported.
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ WORDS = frozenset(
     + ["share", "above", "silent", "fail", "die"]
 )
 ECHO = 1500
+MENTION = re.compile(r"@\S+\s+")
+"""`@scout say hello` is `say hello`: in some rooms the agent must be named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ def _steps(part: Part, above: list[Part]) -> list[Step]:
     found: list[Step] = []
     if part.kind in ("message", "steer"):
         for line in part.text.splitlines():
-            word, _, rest = line.strip().partition(" ")
+            said = line.strip()
+            named = MENTION.match(said)
+            word, _, rest = said[named.end() if named else 0 :].partition(" ")
             word = word.lower().rstrip(":")
             if word == "above":
                 found.append(Step(source, len(found), "say", _told(above)))

@@ -40,8 +40,11 @@ def _open(workspace: Path, path: str, flags: int) -> int:
 
 
 def _put(workspace: Path, path: str, text: str, flags: int) -> None:
-    with open(_open(workspace, path, os.O_WRONLY | os.O_CREAT | flags), "wb") as file:
-        file.write(text.replace("\\n", "\n").encode() + b"\n")
+    try:
+        with open(_open(workspace, path, os.O_WRONLY | os.O_CREAT | flags), "wb") as file:
+            file.write(text.replace("\\n", "\n").encode() + b"\n")
+    except OSError as error:
+        raise FileRefused(f"{path}: {error.strerror}") from error
 
 
 async def write(workspace: Path, path: str, text: str) -> None:
@@ -55,11 +58,11 @@ async def append(workspace: Path, path: str, text: str) -> None:
 
 
 def _get(workspace: Path, path: str) -> str:
-    with open(_open(workspace, path, os.O_RDONLY), "rb") as file:
-        try:
+    try:
+        with open(_open(workspace, path, os.O_RDONLY), "rb") as file:
             data = file.read(LARGEST_READ + 1)
-        except OSError as error:
-            raise FileRefused(f"{path}: {error.strerror}") from error
+    except OSError as error:
+        raise FileRefused(f"{path}: {error.strerror}") from error
     return data[:LARGEST_READ].decode(errors="replace") + ("…" if len(data) > LARGEST_READ else "")
 
 

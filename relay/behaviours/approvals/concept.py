@@ -23,6 +23,10 @@ class OpenApproval:
     turn_over: bool = False
     """Its turn has ended: nobody waits for the decision any more."""
 
+    def may_be_decided_by(self, person: str, role: str) -> bool:
+        """`person` is `surface:person`, `role` what they are in the room."""
+        return person in self.approvers or (role == "owner" and "owner" in self.approvers)
+
 
 @dataclass(slots=True)
 class Decision:

@@ -10,7 +10,7 @@ from relay import texts
 from relay.behaviours.approvals.concept import Approvals, OpenApproval
 from relay.behaviours.approvals.verbs import ApprovalAsked, ApprovalClosed, DecisionRefused, Outcome
 from relay.behaviours.config.concept import Configured
-from relay.behaviours.intake.verbs import ChannelChosen, ChannelReacted
+from relay.behaviours.intake.verbs import ChannelChosen, ChannelDeleted, ChannelReacted
 from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.posting.verbs import CardChoice, PostEditRequested, PostRequested
 from relay.behaviours.turns.verbs import ToolAsked, TurnEnded
@@ -99,10 +99,7 @@ def _decide(
     i: Interaction, card: str, outcome: Outcome, person: str, name: str, reason: str, view: View
 ) -> Iterable[Draft]:
     approval = view.of(Approvals).state.open.get(card)
-    may = approval is not None and (
-        person in approval.approvers or (i.role == "owner" and "owner" in approval.approvers)
-    )
-    if approval is None or not may:
+    if approval is None or not approval.may_be_decided_by(person, i.role):
         yield Draft.of(
             DecisionRefused(approval=card, by=name, why="not an approver" if approval else "already decided"),
             i.id,
@@ -131,6 +128,14 @@ def closing(approval: OpenApproval, outcome: Outcome, by: str, reason: str, caus
         scope=approval.scope,
         caused_by=[approval.approval, cause] if cause != approval.approval else [cause],
     )
+
+
+@rule(ChannelDeleted)
+def deny_with_card(i: Interaction, p: ChannelDeleted, view: View) -> Iterable[Draft]:
+    """A card that nobody can read any more is answered with no."""
+    approval = view.of(Approvals).state.open.get(p.approval or "")
+    if approval is not None:
+        yield closing(approval, "denied", "relay", texts.CARD_DELETED, i.id, "rule:deny-with-card")
 
 
 @rule(TurnEnded)

@@ -54,9 +54,10 @@ class ConfigTaker:
     """Looks at the file every two seconds (a stat), and takes a changed one up without a restart."""
 
     def __init__(
-        self, parts: Parts, watch: ConfigWatch, zone: str, *, on_taken: Callable[[Access], None]
+        self, parts: Parts, watch: ConfigWatch, zone: str, *, on_taken: Callable[[Access], list[str]]
     ) -> None:
-        """`on_taken` is told of each good copy before it is recorded; a `ConfigError` from it refuses the copy."""
+        """`on_taken` is told of each good copy before it is recorded, and answers with what is to be said of it; a
+        `ConfigError` from it refuses the copy."""
         self._parts = parts
         self._on_taken = on_taken
         self._watch = watch
@@ -75,11 +76,11 @@ class ConfigTaker:
                 log.error("%s", self.trouble)
                 continue
             try:
-                self._on_taken(found.access)
+                said = self._on_taken(found.access)
             except ConfigError as error:
                 self.trouble = str(error)
                 continue
-            self.trouble = "; ".join(found.said)
+            self.trouble = "; ".join([*found.said, *said])
             self._count += 1
             self._parts.current.access = found.access
             await self._record(found)

@@ -78,7 +78,7 @@ class Corrections(Concept[CorrectionsState]):
 
     @on(ChannelDeleted)
     def deleted(self, i: Interaction, p: ChannelDeleted) -> None:
-        self._change(p.source, Changed(i.id, 0, True, p.message, _author(p), p.name, i.role))
+        self._change(p.target, Changed(i.id, 0, True, p.message, _author(p), p.name, i.role))
 
     def _change(self, source: str, changed: Changed) -> None:
         if any(source in sources for sources in self.state.prompts.values()):

@@ -32,7 +32,7 @@ def offer_when_edited(i: Interaction, p: ChannelEdited, view: View) -> Iterable[
 
 @rule(ChannelDeleted)
 def offer_when_deleted(i: Interaction, p: ChannelDeleted, view: View) -> Iterable[Draft]:
-    yield from _offer_change(i, p.source, view)
+    yield from _offer_change(i, p.target, view)
 
 
 def _offer_change(i: Interaction, source: str, view: View) -> Iterable[Draft]:
@@ -174,7 +174,7 @@ def act_on_correction(i: Interaction, p: CorrectionClosed, view: View) -> Iterab
             actor="rule:act-on-correction",
             role=i.role,
             scope=i.scope,
-            caused_by=[p.change, i.id],
+            caused_by=[i.id],
         )
     elif p.outcome == "stopped":
         yield Draft.of(

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 import anyio
 
+from relay import texts
+from relay.behaviours.approvals.concept import Approvals
+from relay.behaviours.approvals.verbs import ApprovalAsked
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.door import Asking, Away, Doorkeeper
 from relay.behaviours.intake.filter import Said, Taken, take
@@ -26,7 +29,8 @@ from relay.behaviours.intake.verbs import (
     Role,
 )
 from relay.behaviours.places.concept import Places
-from relay.behaviours.places.verbs import opened
+from relay.behaviours.places.verbs import PlaceLost, opened
+from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.posting.verbs import PostSent
 from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnStarted, TurnSteered
 from relay.config import role_of
@@ -36,7 +40,6 @@ from relay.ledger.interaction import Draft, Interaction
 from relay.parts import Parts
 from relay.surfaces.surface import (
     ChoiceEvent,
-    DeleteEvent,
     EditEvent,
     MessageEvent,
     Person,
@@ -44,6 +47,7 @@ from relay.surfaces.surface import (
     Quote,
     ReactionEvent,
     Surface,
+    room_id,
 )
 
 PAGE = 100
@@ -65,6 +69,7 @@ class Intake:
         self._changes = Changes(parts, surface)
         self._places: dict[str, Place] = {}
         self._words = frozenset(command.word for command in parts.commands)
+        self._began = False
 
     async def run(self) -> None:
         """Listen to the surface, and look for gaps every five minutes. Until cancelled."""
@@ -93,13 +98,31 @@ class Intake:
         async with self._gap:
             self._places = {place.place: place for place in places}
             await self._changes.look_at_waiting()
-            await self._close_gaps(list(places), boot=True)
+            await self._close_gaps(list(places), boot=not self._began)
+            self._began = True
             self._parts.listening_to(self._surface.name).set()
+            await self._look_at_cards()
 
     async def _close_gaps(self, places: Sequence[Place], *, boot: bool) -> None:
-        for place in sorted(places, key=lambda p: p.thread):
+        """Threads before their rooms: where a thread begins to be read depends on how far its room was read."""
+        waits: SurfaceError | None = None
+        for place in sorted(places, key=lambda p: not p.thread):
             if self._room_known(place):
-                await self._close_gap(place, boot=boot)
+                try:
+                    await self._close_gap(place, boot=boot)
+                except SurfaceError as error:  # one place must not keep the others from being read
+                    log.warning("%s can't be read: %s", place.place, error)
+                    waits = error if error.kind == "transient" else waits
+        if waits is not None:
+            raise waits
+
+    async def _look_at_cards(self) -> None:
+        """A reaction that was set while nobody listened still decides an open card."""
+        for card in list(self._parts.engine.view.of(Outbox).state.cards.values()):
+            surface, _, place = card.scope.partition(":")
+            if surface == self._surface.name and card.message:
+                for event in await self._surface.reactions(place, card.message):
+                    await self._take_reaction(event)
 
     async def _close_gap(self, place: Place, *, boot: bool) -> None:
         name = self._surface.name
@@ -107,10 +130,10 @@ class Intake:
         position = caught_up.position(name, place.place)
         if position is None:
             # First sight of a room starts at its newest message and replays nothing. Of a new thread all is the gap.
-            new = self._is_new_thread(place)
-            position = 0 if new else await self._surface.newest(place.place)
+            begins = self._thread_begins(place)
+            position = await self._surface.newest(place.place) if begins is None else begins
             await self._record(place.place, position)
-            if not new:
+            if begins is None:
                 return
         reached = position
         while True:
@@ -124,10 +147,16 @@ class Intake:
         if reached > position:
             await self._record(place.place, reached)
 
-    def _is_new_thread(self, place: Place) -> bool:
-        """A thread that is seen for the first time, of a room that was seen before: it is new since then."""
-        caught_up = self._parts.engine.view.of(CaughtUp)
-        return place.thread and caught_up.position(self._surface.name, place.room) is not None
+    def _thread_begins(self, place: Place) -> int | None:
+        """Where the gap of a thread begins that is seen for the first time: at its first message when it began since
+        its room was read, else where its room was read to. None for a room, and for a thread of a room that was
+        never read."""
+        if not place.thread:
+            return None
+        room = self._parts.engine.view.of(CaughtUp).position(self._surface.name, place.room)
+        if room is None:
+            return None
+        return room if 0 < place.born <= room else 0
 
     async def _record(self, place: str, position: int) -> None:
         await self._parts.engine.admit(self._caught_up(place, position))
@@ -150,13 +179,15 @@ class Intake:
         role = self._role(room, event.person)
         rules = self._parts.access.rooms.get(room)
         target = await self._ours(event.reply_to) if event.reply_to else None
-        known = self._parts.engine.view.of(Places).of(self._scope(event.place)) is not None
+        placed = self._parts.engine.view.of(Places).of(self._scope(event.place))
+        known = placed is not None
         said = Said(
             text=event.text,
             role=role,
             mentions_us=event.mentions_us,
             thread=place.thread,
-            thread_joined=known,
+            # What was said in a thread before we joined it was not said to us, whenever it is read.
+            thread_joined=placed is not None and event.position >= placed.since,
             replies_to_us=target is not None and target.verb == PostSent.VERB,
             room_known=rules is not None,
             require_mention=rules is not None and rules.require_mention,
@@ -193,8 +224,9 @@ class Intake:
         if self._parts.engine.view.of(CaughtUp).position(self._surface.name, event.place) is None:
             # A new thread, all of which is ours (an earlier message of it may have been missed), or a room that
             # access.json named since the start: from this message on nothing of it may be missed.
-            position = 0 if self._is_new_thread(place) else event.position - 1
-            drafts.append(self._caught_up(event.place, position))
+            begins = self._thread_begins(place)
+            position = event.position - 1
+            drafts.append(self._caught_up(event.place, position if begins is None else min(begins, position)))
         if not known:
             drafts.append(
                 opened(
@@ -204,6 +236,7 @@ class Intake:
                     room=room,
                     thread=place.thread,
                     limit=self._surface.capabilities.limit,
+                    since=event.position,
                 )
             )
         drafts.append(
@@ -269,9 +302,9 @@ class Intake:
         async with self._gap:
             await self._changes.edited(event)
 
-    async def deleted(self, event: DeleteEvent) -> None:
+    async def deleted(self, place: str, message: str) -> None:
         async with self._gap:
-            await self._changes.deleted(event)
+            await self._changes.deleted(place, message)
 
     async def reaction(self, event: ReactionEvent) -> None:
         async with self._gap:
@@ -320,16 +353,27 @@ class Intake:
             )
         )
 
-    async def choice(self, event: ChoiceEvent) -> None:
+    async def choice(self, event: ChoiceEvent) -> str | None:
         async with self._gap:
             place = await self._place(event.place)
             if place is None:
-                return
+                return None
             room = self._room(place)
             role = self._role(room, event.person)
             known = await self._parts.engine.store.by_ids([event.card]) if _is_id(event.card) else {}
-            if role in ("stranger", "webhook", "peer") or event.card not in known:
-                return
+            if event.card not in known:
+                return texts.CARD_UNKNOWN
+            if role in ("stranger", "webhook", "peer"):
+                return texts.CARD_NOT_YOURS
+            open_card = self._parts.engine.view.of(Approvals).state.open.get(event.card)
+            person = f"{self._surface.name}:{event.person.id}"
+            said: str | None = None
+            if known[event.card].verb != ApprovalAsked.VERB:
+                said = None  # another kind of card, whose behaviour judges it
+            elif open_card is None:
+                said = texts.CARD_DECIDED
+            elif not open_card.may_be_decided_by(person, role):
+                said = texts.CARD_NOT_YOURS
             payload = ChannelChosen(
                 surface=self._surface.name,
                 place=event.place,
@@ -351,6 +395,16 @@ class Intake:
                     caused_by=[event.card],
                 )
             )
+            return said
+
+    async def gone(self, place: str) -> None:
+        scope = self._scope(place)
+        self._places.pop(place, None)
+        if self._parts.engine.view.of(Places).of(scope) is None:
+            return
+        payload = PlaceLost(surface=self._surface.name, place=place)
+        await self._parts.engine.admit(Draft.of(payload, scope, actor="relay", scope=scope))
+        log.info("%s was deleted", scope)
 
     # -- looking up -------------------------------------------------------------------------------------------------
 
@@ -413,7 +467,7 @@ class Intake:
         return self._places[place]
 
     def _room(self, place: Place) -> str:
-        return f"{self._surface.name}:{place.room}"
+        return room_id(self._surface.name, place)
 
     def _room_known(self, place: Place) -> bool:
         return self._room(place) in self._parts.access.rooms

@@ -11,12 +11,13 @@ import logging
 from collections.abc import Iterable
 
 from relay.behaviours.intake.verbs import ChannelDeleted, ChannelEdited, ChannelMessage
+from relay.behaviours.posting.verbs import PostSent
 from relay.behaviours.turns.concept import Turns
 from relay.errors import BadInteraction, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.ledger.interaction import Draft, Interaction
 from relay.parts import Parts
-from relay.surfaces.surface import DeleteEvent, EditEvent, Surface
+from relay.surfaces.surface import EditEvent, Surface
 
 INLINE = 16 * 1024
 """Bytes of a message's text that stand in its payload; a longer one is kept whole as a blob."""
@@ -82,22 +83,23 @@ class Changes:
         key = (said.surface, said.place, said.message, revision)
         await self._parts.engine.admit(self._draft(payload, source, key, f"edits:{source.id}"))
 
-    async def deleted(self, event: DeleteEvent) -> None:
-        found = await self._taken_in(event.place, event.message)
-        if found is None:
+    async def deleted(self, place: str, message: str) -> None:
+        """A message that the ledger knows, ours or a person's, is gone."""
+        found = await self._parts.engine.store.by_outside(f"{self._surface.name}:{message}")
+        target = found[-1] if found else None
+        if target is None or target.scope != f"{self._surface.name}:{place}":
             return
-        source, said = found
-        payload = ChannelDeleted(
-            surface=said.surface,
-            place=said.place,
-            room=said.room,
-            message=said.message,
-            source=source.id,
-            author=said.author,
-            name=said.name,
-        )
-        key = (said.surface, said.place, said.message)
-        await self._parts.engine.admit(self._draft(payload, source, key, f"deleted:{source.id}"))
+        payload = ChannelDeleted(surface=self._surface.name, place=place, message=message, target=target.id)
+        try:
+            if target.verb == PostSent.VERB:
+                payload = payload.model_copy(update={"approval": target.read(PostSent).approval})
+            elif target.verb == ChannelMessage.VERB:
+                said = target.read(ChannelMessage)
+                payload = payload.model_copy(update={"author": said.author, "name": said.name})
+        except BadInteraction:  # redacted since
+            log.debug("message %s was redacted before it was deleted", message)
+        key = (self._surface.name, place, message)
+        await self._parts.engine.admit(self._draft(payload, target, key, f"deleted:{target.id}"))
 
     async def look_at_waiting(self) -> None:
         """Take in what became of the messages that wait, or that a restart cut off, while nobody listened."""
@@ -119,7 +121,7 @@ class Changes:
             log.warning("message %s can't be looked at again: %s", said.message, error)
             return
         if now is None:
-            await self.deleted(DeleteEvent(said.place, said.message))
+            await self.deleted(said.place, said.message)
         else:
             await self.edited(EditEvent(said.place, said.message, now.text))
 

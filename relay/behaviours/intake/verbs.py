@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from relay.ledger.interaction import Payload
+from relay.ledger.interaction import Payload, Position
 
 Role = Literal["owner", "human", "peer", "webhook", "stranger"]
 Addressed = Literal["mention", "reply", "thread", "room", "command"]
@@ -30,7 +30,7 @@ class ChannelMessage(Payload):
     place: str
     room: str
     message: str
-    position: int
+    position: Position
     author: str
     name: str
     text: str
@@ -68,19 +68,6 @@ class ChannelEdited(Payload):
     size: int
     sent_at: int
     """When it was edited."""
-
-
-class ChannelDeleted(Payload):
-    """The message is gone from the surface. Its text stays in the ledger, and the agent is not given it any more."""
-
-    VERB: ClassVar[str] = "channel.deleted"
-    surface: str
-    place: str
-    room: str
-    message: str
-    source: str
-    author: str
-    name: str
 
 
 class IntakeTurnedAway(Payload):
@@ -125,6 +112,21 @@ class ChannelReacted(Payload):
     """Who wrote the message, or started the turn."""
 
 
+class ChannelDeleted(Payload):
+    """A message that the ledger knows is gone from its place. The edge has looked up what it was."""
+
+    VERB: ClassVar[str] = "channel.deleted"
+    surface: str
+    place: str
+    message: str
+    target: str
+    approval: str | None = None
+    """The approval whose card it was."""
+    author: str = ""
+    """Who wrote it, when it was a person's message to us."""
+    name: str = ""
+
+
 class ChannelChosen(Payload):
     """A click on a card."""
 
@@ -145,4 +147,4 @@ class IntakeCaughtUp(Payload):
     VERB: ClassVar[str] = "intake.caught_up"
     surface: str
     place: str
-    position: int
+    position: Position

@@ -16,6 +16,7 @@ class Placed:
     room: str
     thread: bool
     limit: int
+    since: int = 0
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class Places(Concept[PlacesState]):
 
     @on(PlaceOpened)
     def open_place(self, i: Interaction, p: PlaceOpened) -> None:
-        self.state.scopes[i.scope] = Placed(p.surface, p.place, p.room, p.thread, p.limit)
+        self.state.scopes[i.scope] = Placed(p.surface, p.place, p.room, p.thread, p.limit, p.since)
 
     def of(self, scope: str) -> Placed | None:
         return self.state.scopes.get(scope)

@@ -10,10 +10,12 @@ import base64
 import hashlib
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal
 
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import opened
+from relay.behaviours.posting.chunks import utf16_len
 from relay.behaviours.posting.concept import Outbox, OwedPost, OwedReaction
 from relay.behaviours.posting.verbs import (
     PostDead,
@@ -25,18 +27,21 @@ from relay.behaviours.posting.verbs import (
     PostSent,
     ReactionSet,
 )
-from relay.errors import BadInteraction, SurfaceError
+from relay.errors import BadInteraction, RelayError, SurfaceError
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft, Interaction
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
-from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface
+from relay.surfaces.surface import Choice, OutgoingPost, SeenFile, Surface, room_id
 
 HISTORY_AFTER_MS = 60_000
 LONG_AGO_MS = 10**12
 """How old a first try counts that an earlier life made."""
 CLOCKS_DIFFER_MS = 10 * 60_000
 """How far the surface's clock may be behind ours: a message that stands since then may be the one we sent."""
+STALE_AFTER_S = 60.0
+"""A look that is older is not acted on: the machine slept, and another relay may have posted since. Well within the
+time for which a surface remembers a nonce."""
 LATE_AFTER_MS = 10 * 60_000
 FIRST_DELAY_MS = 1_000
 LONGEST_DELAY_MS = 5 * 60_000
@@ -97,6 +102,7 @@ class Poster:
     # -- posts ------------------------------------------------------------------------------------------------------
 
     async def _post(self, post: str, held: Held) -> None:
+        looked_at = self._parts.clock.monotonic()
         outbox = held.view.of(Outbox)
         owed, scope = outbox.owed(post), outbox.state.where.get(post)
         if owed is None or scope is None:
@@ -111,7 +117,7 @@ class Poster:
         except BadInteraction as error:
             await self._dead(request, str(error), held)
             return
-        outgoing = self._outgoing(wanted, owed)
+        outgoing = self._outgoing(wanted, owed, surface.capabilities.limit)
         if owed.sending_at is None:
             await held.admit(self._draft(PostSending(post=post), request, post))
             self._first_try[post] = self._parts.clock.monotonic()
@@ -120,10 +126,12 @@ class Poster:
             if found is not None:
                 await self._sent(request, wanted, surface, place, found, held)
                 return
+        if self._parts.clock.monotonic() - looked_at > STALE_AFTER_S:
+            raise RelayError("a post was held up before it was sent, and is looked at again.")
         try:
             message = await surface.post(place, outgoing, nonce_of(post))
         except SurfaceError as error:
-            await self._refused(request, owed, error, held)
+            await self._refused(request, wanted, owed, error, held)
             return
         await self._sent(request, wanted, surface, place, message, held)
 
@@ -151,18 +159,20 @@ class Poster:
                 scope,
                 surface=surface.name,
                 place=place.place,
-                room=f"{surface.name}:{place.room}",
+                room=room_id(surface.name, place),
                 thread=place.thread,
                 limit=surface.capabilities.limit,
             )
         )
         return surface, place.place
 
-    def _outgoing(self, wanted: PostRequested, owed: OwedPost) -> OutgoingPost:
+    def _outgoing(self, wanted: PostRequested, owed: OwedPost, limit: int) -> OutgoingPost:
         text = self._parts.mask(wanted.text)
         late = self._parts.clock.now_ms() - owed.asked_at
         if late > LATE_AFTER_MS:
-            text = f"⏰ ({late // 60_000} min late)\n{text}"
+            marked = f"⏰ ({late // 60_000} min late)\n{text}"
+            # A chunk that fills a message has no room for the mark: better unmarked than refused, and lost.
+            text = marked if utf16_len(marked) <= limit else text
         return OutgoingPost(
             text=text,
             reply_to=wanted.reply_to,
@@ -177,9 +187,9 @@ class Poster:
     ) -> str | None:
         text = outgoing.text.split("late)\n", 1)[-1] if outgoing.text.startswith("⏰ (") else outgoing.text
         for seen in await surface.own_since(place, since - CLOCKS_DIFFER_MS):
-            same = seen.text == text or (
-                seen.text.startswith("⏰ (") and seen.text.endswith(f"late)\n{text}")
-            )
+            late, mark, rest = seen.text.partition("late)\n")
+            unmarked = replace(seen, text=rest) if mark and late.startswith("⏰ (") else seen
+            same = surface.shows(seen, text) or surface.shows(unmarked, text)
             if same and seen.reply_to == outgoing.reply_to:
                 bound = await held.engine.store.by_outside(f"{surface.name}:{seen.message}")
                 if not bound:
@@ -201,9 +211,13 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, outside=[f"{surface.name}:{message}"]))
 
-    async def _refused(self, request: Interaction, owed: OwedPost, error: SurfaceError, held: Held) -> None:
-        if error.kind != "transient":
-            await self._dead(request, str(error), held)
+    async def _refused(
+        self, request: Interaction, wanted: PostRequested, owed: OwedPost, error: SurfaceError, held: Held
+    ) -> None:
+        if error.kind == "permanent":  # a fatal one waits for a person to mend the surface
+            placed = held.view.of(Places).of(request.scope)
+            offered = placed.room if placed and placed.thread and wanted.kind == "answer" else ""
+            await self._dead(request, str(error), held, room=offered, wanted=wanted)
             return
         attempt = owed.attempts + 1
         wait = error.retry_after_ms or min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** min(attempt, 16))
@@ -212,10 +226,21 @@ class Poster:
         )
         await held.admit(self._draft(payload, request, request.id, attempt))
 
-    async def _dead(self, request: Interaction, why: str, held: Held) -> None:
+    async def _dead(
+        self,
+        request: Interaction,
+        why: str,
+        held: Held,
+        *,
+        room: str = "",
+        wanted: PostRequested | None = None,
+    ) -> None:
         self._first_try.pop(request.id, None)
         log.warning("post %s is dead: %s", request.id[:10], why)
-        await held.admit(self._draft(PostDead(post=request.id, why=why), request, request.id))
+        dead = PostDead(post=request.id, why=why)
+        if room and wanted is not None:
+            dead = PostDead(post=request.id, why=why, room=room, text=wanted.text, files=wanted.files)
+        await held.admit(self._draft(dead, request, request.id))
 
     def _draft(
         self,

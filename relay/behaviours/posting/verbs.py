@@ -64,11 +64,16 @@ class PostDelayed(Payload):
 
 
 class PostDead(Payload):
-    """It can't be posted, and why."""
+    """It can't be posted, and why. An answer to a thread is offered in the thread's room instead."""
 
     VERB: ClassVar[str] = "post.dead"
     post: str
     why: str
+    room: str = ""
+    """The room that it is offered in; empty for none."""
+    text: str = ""
+    """What is offered there."""
+    files: tuple[SharedFile, ...] = ()
 
 
 class ReactionRequested(Payload):

@@ -26,7 +26,6 @@ TELL: Mapping[str, Callable[[Body], str]] = {
         f"{_text(b, 'name')}: {_text(b, 'text')}" + (" (late)" if b.get("late") else "")
     ),
     "channel.edited": lambda b: f"{_text(b, 'name')} edited it: {_text(b, 'text')}",
-    "channel.deleted": lambda b: f"{_text(b, 'name')}'s message is gone",
     "intake.turned_away": lambda b: f"{_text(b, 'name')}'s message was kept out: {_text(b, 'keeper')}",
     "correction.offered": lambda b: "what becomes of the turn is asked",
     "correction.closed": lambda b: f"{_text(b, 'outcome')} by {_text(b, 'by')}",
@@ -35,6 +34,8 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     ),
     "channel.chosen": lambda b: f"{_text(b, 'name')} chose {_text(b, 'choice')}",
     "intake.caught_up": lambda b: f"taken in up to {b.get('position')}",
+    "channel.deleted": lambda b: f"message {_text(b, 'message')} was deleted",
+    "place.lost": lambda b: f"{_text(b, 'place')} was deleted",
     "place.opened": lambda b: f"posted in {_text(b, 'place')}",
     "turn.prompted": lambda b: f"asks for a turn, from {_origin(b.get('origin'))}",
     "turn.started": lambda b: f"{_text(b, 'agent')} took {texts.plural(len(b.get('takes') or ()), 'prompt')}",

@@ -8,6 +8,7 @@ from relay import texts
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
+from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns.concept import Running, Turns
@@ -62,6 +63,26 @@ def stop_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[
                 scope=i.scope,
                 caused_by=[i.id],
             )
+
+
+@rule(PlaceLost)
+def stop_with_place(i: Interaction, p: PlaceLost, view: View) -> Iterable[Draft]:
+    """Where nobody can read any more, nothing runs and nothing waits."""
+    lane = view.of(Turns).lane(i.scope)
+    if lane.running is not None:
+        yield _stop(i, lane.running.turn, texts.PLACE_DELETED)
+    for waiting in lane.waiting:
+        yield _withdrawn(i, waiting.prompt, None)
+
+
+def _withdrawn(i: Interaction, prompt: str, message: str | None) -> Draft:
+    return Draft.of(
+        TurnWithdrawn(prompt=prompt, why="dropped", by="relay", message=message),
+        prompt,
+        actor="rule:stop",
+        scope=i.scope,
+        caused_by=[i.id],
+    )
 
 
 @rule(TurnPrompted)

@@ -166,8 +166,7 @@ class Turns(Concept[TurnsState]):
             tries=max((w.tries for w in taken), default=0),
             files=[file for w in taken for file in w.files],
         )
-        if p.seen:
-            lane.seen = max(lane.seen, int(p.seen))
+        lane.seen = max(lane.seen, p.seen)
         self.state.startable.pop(i.scope, None)
         self.state.running[i.scope] = i.id
 
@@ -200,8 +199,8 @@ class Turns(Concept[TurnsState]):
     @on(ChannelDeleted)
     def source_deleted(self, i: Interaction, p: ChannelDeleted) -> None:
         for waiting in self.lane(i.scope).waiting:
-            if p.source in waiting.sources and p.source not in waiting.gone:
-                waiting.gone.append(p.source)
+            if p.target in waiting.sources and p.target not in waiting.gone:
+                waiting.gone.append(p.target)
 
     @on(TurnStopAsked)
     def stop_asked(self, i: Interaction, p: TurnStopAsked) -> None:

@@ -179,7 +179,7 @@ class TurnDriver:
             prompt=await self.parts.blobs.put(prompt.text.encode()),
             revisions=tuple(prompt.revisions.get(source, 0) for source in sources),
             above=prompt.above,
-            seen=str(prompt.seen or ""),
+            seen=prompt.seen,
         )
         await held.admit(
             Draft.of(

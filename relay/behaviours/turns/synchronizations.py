@@ -53,12 +53,12 @@ def withdraw_when_deleted(i: Interaction, p: ChannelDeleted, view: View) -> Iter
     """A message that was deleted while it waited gets no turn. Work that a restart cut off is not called off by it."""
     for waiting in view.of(Turns).lane(i.scope).waiting:
         if (
-            p.source in waiting.gone
+            p.target in waiting.gone
             and waiting.continues is None
             and set(waiting.sources) <= set(waiting.gone)
         ):
             yield Draft.of(
-                TurnWithdrawn(prompt=waiting.prompt, why="deleted", by=p.name, message=p.message),
+                TurnWithdrawn(prompt=waiting.prompt, why="deleted", by=p.name or "relay", message=p.message),
                 waiting.prompt,
                 actor="rule:withdraw-when-deleted",
                 scope=i.scope,
@@ -104,12 +104,15 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
         if p.replies == 0:
             yield from _silent(i, p)
         return
+    again = texts.run_again(message is not None)
     text = {
-        "cancelled": texts.turn_cancelled(p.reason or "asked"),
-        "failed": texts.turn_failed(p.reason or "no reason given"),
+        "cancelled": texts.turn_cancelled(p.reason or "asked", again),
+        "failed": texts.turn_failed(p.reason or "no reason given", again),
         "refused": texts.turn_refused(p.reason or "no reason given"),
         "limited": texts.turn_limited(p.reason),
-        "interrupted": texts.TURN_GOES_ON if p.resumable and p.tries < MOST_TRIES else texts.TURN_INTERRUPTED,
+        "interrupted": texts.TURN_GOES_ON
+        if p.resumable and p.tries < MOST_TRIES
+        else texts.turn_interrupted(again),
     }[p.status]
     ping = (
         () if p.status in ("cancelled", "interrupted") else tuple(dict.fromkeys(o.person for o in p.origins))

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from relay.ledger.interaction import Payload
+from relay.ledger.interaction import Payload, Position
 
 EndStatus = Literal["completed", "cancelled", "refused", "limited", "failed", "interrupted"]
 
@@ -69,8 +69,8 @@ class TurnStarted(Payload):
     """For each of `sources`, the revision of the message that the prompt holds; 0 is as it was written at first."""
     above: int = 0
     """How many messages from above, which were not said to the agent, the prompt holds."""
-    seen: str = ""
-    """The position in the place up to which the agent was given what was said; empty when nothing was looked at."""
+    seen: Position = 0
+    """The position in the place up to which the agent was given what was said; 0 when nothing was looked at."""
 
 
 class TurnSteered(Payload):

@@ -12,6 +12,7 @@ from relay.behaviours.config.concept import Configured
 from relay.behaviours.config.verbs import ConfigLoaded
 from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage
+from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.verbs import PostRequested, notice
 from relay.behaviours.turns.verbs import Origin, TurnPrompted
 from relay.behaviours.watches.concept import Armed, Watches
@@ -178,6 +179,12 @@ def off(armed: Armed, reason: str, *, by: str, cause: str, detail: str = "") -> 
         scope=armed.scope,
         caused_by=[cause],
     )
+
+
+@rule(PlaceLost)
+def disarm_with_place(i: Interaction, p: PlaceLost, view: View) -> Iterable[Draft]:
+    for armed in view.of(Watches).of_scope(i.scope):
+        yield off(armed, "failed", by="relay", cause=i.id, detail=texts.PLACE_DELETED)
 
 
 @rule(WatchArmed)

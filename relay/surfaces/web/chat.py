@@ -7,7 +7,7 @@ never answers, and takes nothing back: what it answered with an id is durable.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,6 @@ from relay.clock import Clock
 from relay.errors import ConfigError, SurfaceError
 from relay.surfaces.surface import (
     ChoiceEvent,
-    DeleteEvent,
     EditEvent,
     MessageEvent,
     OutgoingPost,
@@ -31,9 +30,11 @@ from relay.surfaces.surface import (
 from relay.surfaces.web.announcements import Announcements
 from relay.surfaces.web.chat_file import ChatFile
 from relay.surfaces.web.conversations import ChatRoom, Conversations
+from relay.surfaces.web.lineage import STEP, belongs
 from relay.surfaces.web.seen import (
     MOST_NAME,
     MOST_TITLE,
+    DeleteEvent,
     NotThere,
     SeenMessage,
     checked_emoji,
@@ -78,6 +79,14 @@ class LocalChat(Conversations):
         self._rooms = {room.id: room for room in rooms}
         self.announcements.announce("reload")
 
+    async def belongs_to(self, epoch: int, known: Callable[[str], Awaitable[bool]]) -> bool:
+        """Before the ledger's epoch is raised to `epoch`: whether the ledger was last used with this chat.
+
+        If not, every id that is given from here on is one that no ledger can have seen. `known` looks a message's id
+        up in the ledger.
+        """
+        return await belongs(self._file, epoch, known)
+
     async def close(self) -> None:
         self.announcements.close()
         await self._file.close()
@@ -106,7 +115,7 @@ class LocalChat(Conversations):
             )
             fresh = [row[0] for row in rows]
             if fresh and not title:
-                title = f"thread {fresh[0]}"
+                title = f"thread {fresh[0] % STEP}"
                 await write.execute("UPDATE thread SET title = ? WHERE number = ?", (title, fresh[0]))
         if not fresh:
             ((room, number, title),) = await self._file.fetch(
@@ -228,17 +237,17 @@ class LocalChat(Conversations):
             return message_id(rows[0][0])
         _, room = await self._standing(place)
         text = checked_post(post.text, bare=not (post.files or post.card))
-        replied = await self._replied(place, post.reply_to) if post.reply_to else None
+        replied = await self._replied(place, post.reply_to)
         name = one_line(room.agent, MOST_NAME) or OUR_ID
         values = (place, 1, OUR_ID, name, 1, 0, text, replied, 0)
         return message_id(await self._say(values, post, f"relay {nonce}"))
 
-    async def _replied(self, place: str, message: str) -> int:
-        """The number of a message that is replied to. It may be deleted since: the answer still stands."""
-        number = message_number(message)
-        if not await self._file.fetch("SELECT 1 FROM message WHERE number = ? AND place = ?", number, place):
-            await self._message(place, message)  # tells that it was never there
-        return number
+    async def _replied(self, place: str, message: str | None) -> int | None:
+        """The number of what is replied to, deleted or not. A reply to what this chat doesn't have (any more) is said
+        all the same, as no reply."""
+        number = message_number(message or "")
+        rows = await self._file.fetch("SELECT 1 FROM message WHERE number = ? AND place = ?", number, place)
+        return number if rows else None
 
     async def _say(self, values: tuple[Any, ...], post: OutgoingPost, nonce: str | None) -> int:
         files = [{**asdict(file), "name": one_line(file.name, 200) or "file"} for file in post.files]
@@ -293,22 +302,24 @@ class LocalChat(Conversations):
             is_set, count = had.get((person.id, emoji), (False, 0))
             if is_set == add:
                 return count
+            ((least,),) = await write.execute_fetchall("SELECT least_count FROM ledger")
+            count = max(count, int(least)) + 1
             if (person.id, emoji) not in had and len(had) >= MOST_REACTIONS:
                 raise SurfaceError(f"this message has had {MOST_REACTIONS} reactions; it takes no other.")
             await write.execute(
-                "INSERT INTO reaction(message, person, name, emoji, is_set, count) VALUES (?, ?, ?, ?, ?, 1)"
+                "INSERT INTO reaction(message, person, name, emoji, is_set, count) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT(message, person, emoji) DO UPDATE SET"
-                " is_set = excluded.is_set, name = excluded.name, count = count + 1",
-                (seen.number, person.id, person.name, emoji, add),
+                " is_set = excluded.is_set, name = excluded.name, count = excluded.count",
+                (seen.number, person.id, person.name, emoji, add, count),
             )
             if not ours:
-                body = {"place": place, "message": message, "emoji": emoji, "set": add, "count": count + 1}
+                body = {"place": place, "message": message, "emoji": emoji, "set": add, "count": count}
                 await _keep_event(write, "reaction", {**body, "person": asdict(person)})
         self._came.set()
         reactions = (await self._reactions([seen.number])).get(seen.number, [])
         told = [asdict(reaction) for reaction in reactions]
         self.announcements.announce("reaction", place=place, message=message, reactions=told)
-        return count + 1
+        return count
 
     async def _announce(self, kind: str, place: str, number: int) -> None:
         if len(self.announcements):

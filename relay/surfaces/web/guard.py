@@ -7,6 +7,7 @@ everything under /api needs the token. There is no cookie: a cookie would go to 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterable
 
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,8 +54,13 @@ class Guard:
         await headed({"type": "http.response.start", "status": status, "headers": headers})
         await headed({"type": "http.response.body", "body": body})
 
+    def has_key(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Whether a request with those headers (their names in lower case) holds the key."""
+        given = _all(headers, b"authorization")
+        return len(given) == 1 and hmac.compare_digest(given[0], self._authorization)
+
     def _refusal(self, scope: Scope) -> tuple[int, str, str] | None:
-        host, origin, given = (_all(scope, name) for name in (b"host", b"origin", b"authorization"))
+        host, origin = (_all(scope["headers"], name) for name in (b"host", b"origin"))
         if len(host) != 1 or host[0].lower() not in self._hosts:
             return (
                 421,
@@ -65,11 +71,11 @@ class Guard:
             return 403, "another site asked for this; it was refused.", ""
         if not str(scope["path"]).startswith("/api"):
             return None
-        if len(given) != 1 or not hmac.compare_digest(given[0], self._authorization):
+        if not self.has_key(scope["headers"]):
             advice = "Open the link that the relay printed when it started: it holds the key."
             return 401, "the page's key is missing or an old one.", advice
         return None
 
 
-def _all(scope: Scope, name: bytes) -> list[bytes]:
-    return [value for header, value in scope["headers"] if header == name]
+def _all(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
+    return [value for header, value in headers if header == name]

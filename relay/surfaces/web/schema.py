@@ -27,5 +27,13 @@ MIGRATIONS = (
     ) STRICT;
     CREATE TABLE undelivered(number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, body TEXT NOT NULL) STRICT;
     """,
+    # The ledger's epoch in which this file was last used: 0 for a new file, NULL for one from before this was kept.
+    # Counts of reactions go on from `least_count`, since the ledger knows each change of one by its count.
+    """
+    CREATE TABLE ledger(
+        one INTEGER PRIMARY KEY CHECK(one = 1), epoch INTEGER, least_count INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO ledger SELECT 1, CASE WHEN EXISTS(SELECT 1 FROM message) THEN NULL ELSE 0 END, 0;
+    """,
     "ALTER TABLE message ADD COLUMN deleted_at INTEGER;",
 )

@@ -38,6 +38,14 @@ class TooBig(SurfaceError):
 
 
 @dataclass(frozen=True, slots=True)
+class DeleteEvent:
+    """A person has taken a message of theirs away."""
+
+    place: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reaction:
     """One emoji under a message: who has set it, in the order they did."""
 

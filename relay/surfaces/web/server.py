@@ -5,6 +5,7 @@ The page's own files are read once and kept: no path from outside ever reaches t
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -22,11 +23,18 @@ from relay.clock import Clock
 from relay.errors import ConfigError, RelayError
 from relay.surfaces.web.api import Api, Refused, on_refused
 from relay.surfaces.web.chat import LocalChat
+from relay.surfaces.web.connections import (
+    BACKLOG,
+    HEAD_PATIENCE,
+    Connection,
+    Gate,
+    GatedConfig,
+    most_connections,
+)
 from relay.surfaces.web.facts import Facts
 from relay.surfaces.web.guard import Guard
 
 HOST = "127.0.0.1"
-MOST_CONNECTIONS = 100
 STATIC = Path(__file__).with_name("static")
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -39,8 +47,20 @@ TYPES = {
 class PageServer:
     """The page's server. The port is bound when it is made, so `url` is right before anything runs."""
 
-    def __init__(self, chat: LocalChat, facts: Facts, *, token: str, clock: Clock, port: int = 0) -> None:
-        """`port` 0 takes a free one. Raises `ConfigError` when the port can't be had."""
+    def __init__(
+        self,
+        chat: LocalChat,
+        facts: Facts,
+        *,
+        token: str,
+        clock: Clock,
+        port: int = 0,
+        patience: float = HEAD_PATIENCE,
+    ) -> None:
+        """`port` 0 takes a free one. `patience`: seconds for the head of a request.
+
+        Raises `ConfigError` when the port can't be had.
+        """
         self._chat = chat
         self._token = token
         self._socket = _bound(port)
@@ -50,6 +70,7 @@ class PageServer:
         app = Starlette(routes=[*_pages(), *self._api.routes()], exception_handlers=refusals)
         app.router.redirect_slashes = False
         self._app = Guard(app, port=self.port, token=token)
+        self._gate = Gate(self._app.has_key, clock, most=most_connections(), patience=patience)
 
     @property
     def address(self) -> str:
@@ -67,26 +88,27 @@ class PageServer:
 
     async def run(self) -> None:
         """Serve until cancelled; then streams end, requests get one second, and the port is free."""
-        server = _Server(
-            uvicorn.Config(
-                self._app,
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                lifespan="off",
-                ws="none",
-                http="h11",
-                proxy_headers=False,
-                server_header=False,
-                limit_concurrency=MOST_CONNECTIONS,
-                timeout_keep_alive=20,
-                timeout_graceful_shutdown=1,
-            )
+        config = GatedConfig(
+            self._app,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            http=Connection,
+            proxy_headers=False,
+            server_header=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=60,  # the gate's patience is shorter
+            timeout_graceful_shutdown=1,
         )
+        config.gate = self._gate
+        server = _Server(config)
 
         async def serve() -> None:
             with anyio.CancelScope(shield=True):
-                await server.serve(sockets=[self._socket])
+                with self._gate.quiet(asyncio.get_running_loop()):
+                    await server.serve(sockets=[self._socket])
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(serve)
@@ -111,7 +133,7 @@ def _bound(port: int) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, port))
         # Listening from here on: whoever opens the link a moment too early waits instead of being refused.
-        listener.listen(128)
+        listener.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         listener.close()
         raise ConfigError(

@@ -17,7 +17,6 @@ from relay.errors import RelayError, StoreUnavailable
 from relay.ledger.canonical import clean_text
 from relay.surfaces.surface import (
     Capabilities,
-    DeleteEvent,
     EditEvent,
     LiveView,
     MessageEvent,
@@ -28,7 +27,7 @@ from relay.surfaces.surface import (
     SurfaceEvents,
 )
 from relay.surfaces.web.chat import LocalChat, PersonEvent
-from relay.surfaces.web.seen import MOST_OWN_UNITS
+from relay.surfaces.web.seen import MOST_OWN_UNITS, DeleteEvent
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -95,7 +94,7 @@ class WebSurface:
             elif isinstance(event, EditEvent):
                 await events.edited(event)
             elif isinstance(event, DeleteEvent):
-                await events.deleted(event)
+                await events.deleted(event.place, event.message)
             elif isinstance(event, ReactionEvent):
                 await events.reaction(event)
             else:
@@ -146,3 +145,9 @@ class WebSurface:
 
     async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
         return await self._chat.own_since(place, since_ms)
+
+    def shows(self, seen: SeenPost, text: str) -> bool:
+        return seen.text == text
+
+    async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
+        return []  # the chat keeps each until the relay has it

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.chat_in_memory import ChatInMemory
+from fakes.discord import DiscordServer
+from fakes.discord.clock import made_at
+from fakes.discord.model import Message
 
 from relay.clock import SystemClock
+from relay.config import Room, default
+from relay.surfaces.discord.surface import DiscordSurface
 from relay.surfaces.surface import MessageEvent, Person, Surface
 from relay.surfaces.web.chat import ChatRoom, LocalChat
 from relay.surfaces.web.surface import WebSurface
@@ -28,10 +33,14 @@ class Opened:
     """(place, message, text): who spoke edits it."""
     erase: Callable[[str, str], Awaitable[object]]
     """(place, message): who spoke deletes it."""
+    main: str = "main"
+    side: str = "side"
+    unknown: str = "m999"
+    """The id of no message."""
 
 
-KINDS = ("web", "in memory")
-LIVE = ("web",)
+KINDS = ("web", "in memory", "discord")
+LIVE = ("web", "discord")
 """The others bring nothing by themselves."""
 
 
@@ -57,13 +66,17 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
         )
         await chat.close()
         return
+    if kind == "discord":
+        async with on_discord(tmp_path) as opened:
+            yield opened
+        return
     memory = ChatInMemory(clock, ("main", "side"))
 
     async def speak(place: str, text: str) -> MessageEvent:
         return memory.write(text, place, ADA)
 
     async def kept(place: str, message: str) -> list[str]:
-        return [emoji for id, emoji in memory.reactions if id == message]
+        return [emoji for id, emoji in memory.our_reactions if id == message]
 
     async def rewrite(place: str, message: str, text: str) -> None:
         memory.rewrite(message, text)
@@ -72,3 +85,45 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
         memory.erase(message)
 
     yield Opened(memory, speak, kept, rewrite, erase)
+
+
+@asynccontextmanager
+async def on_discord(tmp_path: Path) -> AsyncIterator[Opened]:
+    """Discord's adapter, over the tests' Discord."""
+    async with DiscordServer() as server:
+        bot = server.bot("relay")
+        guild = server.guild("Workshop", bots=[bot])
+        main, side, ada = guild.text_channel("main"), guild.text_channel("side"), guild.person("ada")
+        rooms = {f"discord:{place.id}": Room(agent="scout", workspace=tmp_path) for place in (main, side)}
+        access = default(workspace=tmp_path).model_copy(update={"rooms": rooms})
+        surface = DiscordSurface(
+            bot.token,
+            "RELAY_DISCORD_TOKEN",
+            access=lambda: access,
+            state=tmp_path,
+            clock=SystemClock(),
+            say=print,
+            jitter=lambda: 0.0,
+            connector=server.connector,
+        )
+        spoken: dict[str, Message] = {}
+        threads = {str(main.id): main, str(side.id): side}
+
+        async def speak(place: str, text: str) -> MessageEvent:
+            said = ada.say(threads[place], text)
+            spoken[str(said.id)] = said
+            me = Person(str(ada.id), "Ada")
+            return MessageEvent(place, str(said.id), said.id, me, text, round(made_at(said.id) * 1000))
+
+        async def seen(place: str, message: str) -> list[str]:
+            (found,) = [one for one in threads[place].seen() if str(one.id) == message]
+            return [emoji for emoji, people in found.reactions.items() if "relay" in people]
+
+        async def rewrite(place: str, message: str, text: str) -> None:
+            ada.edit(spoken[message], text)
+
+        async def erase(place: str, message: str) -> None:
+            ada.delete(spoken[message])
+
+        yield Opened(surface, speak, seen, rewrite, erase, str(main.id), str(side.id), str(main.id + 1))
+        await surface.close()

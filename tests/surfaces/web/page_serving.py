@@ -9,6 +9,7 @@ import httpx
 
 from relay.clock import SystemClock
 from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.connections import HEAD_PATIENCE
 from relay.surfaces.web.facts import TurnFact, WatchFact, WhyLine
 from relay.surfaces.web.server import PageServer
 
@@ -79,9 +80,9 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(chat: LocalChat) -> AsyncIterator[Served]:
+async def serving(chat: LocalChat, *, patience: float = HEAD_PATIENCE) -> AsyncIterator[Served]:
     facts = StillFacts()
-    server = PageServer(chat, facts, token=TOKEN, clock=SystemClock())
+    server = PageServer(chat, facts, token=TOKEN, clock=SystemClock(), patience=patience)
     ended = anyio.Event()
     async with anyio.create_task_group() as tasks:
         scope = anyio.CancelScope()

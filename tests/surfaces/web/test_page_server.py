@@ -331,7 +331,7 @@ async def test_state_messages_why_and_threads_are_told(served: Served) -> None:
     thread = (await served.client.post("/api/thread", json={"room": "main", "title": "a task"})).json()[
         "place"
     ]
-    assert thread == {"place": "main/t1", "room": "main", "thread": True, "title": "a task"}
+    assert thread == {"place": "main/t1", "room": "main", "thread": True, "title": "a task", "born": 0}
     state = (await served.client.get("/api/state")).json()
     assert [place["place"] for place in state["places"]] == ["main", "side", "main/t1"]
     assert state["facts"]["trouble"] == ["look here"]
