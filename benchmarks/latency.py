@@ -70,6 +70,8 @@ class _Stamping:
         self._surface = surface
         self._events = events
         self.ready = events.ready
+        self.edited = events.edited
+        self.deleted = events.deleted
         self.reaction = events.reaction
         self.choice = events.choice
 

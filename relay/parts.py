@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+import anyio
 
 from relay.agents.runtime import Runtime, Tools
 from relay.behaviours.furniture import Command
@@ -47,6 +49,11 @@ class Parts:
     commands: tuple[Command, ...]
     trouble: Callable[[], Mapping[str, str]]
     """What stands still or fails just now, by name."""
+    _listening: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event], init=False)
+
+    def listening_to(self, surface: str) -> anyio.Event:
+        """Set once the surface's gaps were closed in this boot: from then on nothing older is unheard."""
+        return self._listening.setdefault(surface, anyio.Event())
 
     def workspace(self, room: str) -> Path | None:
         """The folder of a room, made when it is missing; None for a room that access.json does not name any more."""

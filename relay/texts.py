@@ -167,6 +167,14 @@ PROMPT_REST_MISSING = "the rest of this text is missing"
 PROMPT_LATE = "written while the relay was not running"
 
 
+PROMPT_EDITED = "its author has edited it since; this is how it reads now"
+PROMPT_EDITED_NOW = "this replaces what the same message said before"
+PROMPT_TAKEN_BACK = (
+    "Whoever wrote this message has deleted it. What it asked for is not wanted any more; "
+    "go on with the rest, if there is any."
+)
+
+
 def prompt_cut(characters: int) -> str:
     return f"{characters} characters were left out at the end"
 
@@ -208,6 +216,49 @@ def card_outcome(outcome: str, by: str, reason: str) -> str:
     }
     told = marks[outcome] + (f" by {inline(by)}" if outcome in ("allowed", "denied") else "")
     return told + (f": {inline(reason, 200)}" if reason else "")
+
+
+# -- edits, deletions, limits on who speaks ---------------------------------------------------------------------------
+
+
+def correction(name: str, *, deleted: bool) -> str:
+    """A card: a message changed that is being worked on."""
+    what = "deleted a message" if deleted else "edited this message"
+    return f"✏️ **{inline(name)} {what} that I'm working on.** What shall become of the work?"
+
+
+def correction_choices(*, deleted: bool, joins: bool) -> tuple[str, str, str]:
+    """What stands on its buttons."""
+    if deleted:
+        take = "Go on without it" if joins else "Tell me next"
+    else:
+        take = "Take the new text into it" if joins else "Do the new text next"
+    return f"✏️ {take}", "🛑 Stop", "Leave it"
+
+
+def correction_outcome(outcome: str, by: str) -> str:
+    """The line that ends the card."""
+    return {
+        "taken": f"✏️ The agent is told, says {inline(by)}",
+        "stopped": f"🛑 Stopped by {inline(by)}",
+        "left": f"Left as it was by {inline(by)}",
+        "replaced": "↩️ It was changed again",
+        "withdrawn": "↩️ Withdrawn: the turn has ended",
+    }[outcome]
+
+
+def rate_capped(name: str, most: int, wait_ms: int) -> str:
+    return (
+        f"📥 {inline(name)}, I take {plural(most, 'message')} a minute from one person here, so I did not take this "
+        f"one, nor what follows in the next {span(wait_ms)}. Send it again after that."
+    )
+
+
+def bots_capped(most: int) -> str:
+    return (
+        f"🔁 Bots have started {plural(most, 'turn')} in a row here, which is the limit, so I don't answer them any "
+        "more. When a person writes to me here, they may go on; what they said meanwhile is not taken up."
+    )
 
 
 # -- settings -------------------------------------------------------------------------------------------------------

@@ -36,6 +36,11 @@ class Hands:
                     _person(line), line["place"], line["text"], line.get("reply_to"), line.get("nonce")
                 )
                 return event.message
+            case "edit":
+                edited = await self._chat.edit_as(_person(line), line["place"], line["message"], line["text"])
+                return edited.message
+            case "erase":
+                return (await self._chat.delete_as(_person(line), line["place"], line["message"])).message
             case "react":
                 event = await self._chat.react_as(
                     _person(line), line["place"], line["message"], line["emoji"], add=bool(line["add"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,20 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """What a message brings along of another one: a forwarded message, or one that the surface quotes."""
+
+    kind: Literal["forwarded", "quoted"]
+    text: str
+    who: str = ""
+    at: int = 0
+    """When it was written; 0 where the surface doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
 class MessageEvent:
-    """A message a person wrote. `position` orders the messages of one place; it is the surface's own word."""
+    """A message a person wrote. `position` orders the messages of one place; it is the surface's own word. `ours` is
+    true only in what `above` and `look` tell of the relay's own messages."""
 
     place: str
     message: str
@@ -66,6 +78,19 @@ class MessageEvent:
     sent_at: int
     reply_to: str | None = None
     mentions_us: bool = False
+    quotes: tuple[Quote, ...] = ()
+    ours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EditEvent:
+    """A person's message reads differently now. `edited_at` is the surface's time of the change, None where it doesn't
+    say: an event may come twice, late, or for a change that isn't one of the text, and is then no edit."""
+
+    place: str
+    message: str
+    text: str
+    edited_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +185,8 @@ class SurfaceEvents(Protocol):
 
     async def message(self, event: MessageEvent) -> None: ...
 
+    async def edited(self, event: EditEvent) -> None: ...
+
     async def reaction(self, event: ReactionEvent) -> None: ...
 
     async def choice(self, event: ChoiceEvent) -> str | None:
@@ -220,6 +247,14 @@ class Surface(Protocol):
 
     async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
         """What people wrote after that position, oldest first."""
+        ...
+
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        """What was said before that position, by people and by us: the newest `limit` messages of it, oldest first."""
+        ...
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        """A message as it reads now, a person's or ours; None when it was deleted. Raises for a place that is gone."""
         ...
 
     async def newest(self, place: str) -> int:

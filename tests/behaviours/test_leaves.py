@@ -26,9 +26,12 @@ LEAVES = sorted(
 )
 ALL = "all of them"
 GOES_WITH = {
+    "corrections": set[str](),
     "focus": set[str](),
     "pausing": set[str](),
     "queue": set[str](),
+    "loop_guard": set[str](),
+    "rate_cap": set[str](),
     "retries": set[str](),
     "status": {"relay.history", "relay.script", "relay.surfaces.web.ledger_facts"},
     "stopping": set[str](),

@@ -6,7 +6,7 @@ people say to the relay's way in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -33,6 +33,7 @@ class _Said:
     post: OutgoingPost
     person: Person | None
     sent_at: int
+    deleted: bool = False
 
     @property
     def id(self) -> str:
@@ -60,13 +61,30 @@ class ChatInMemory:
         self.said.append(said)
         return self._event(said)
 
+    def rewrite(self, message: str, text: str) -> None:
+        """A person edits theirs. It is not brought to the relay."""
+        self._change(message, lambda said: replace(said, post=replace(said.post, text=text)))
+
+    def erase(self, message: str) -> None:
+        """A person deletes theirs. It is not brought to the relay."""
+        self._change(message, lambda said: replace(said, deleted=True))
+
+    def _change(self, message: str, change: Callable[[_Said], _Said]) -> None:
+        self.said = [change(said) if said.id == message else said for said in self.said]
+
     def ours(self, place: str = "main") -> list[str]:
         return [said.post.text for said in self.said if said.place == place and said.person is None]
 
     def _event(self, said: _Said) -> MessageEvent:
-        assert said.person is not None
         return MessageEvent(
-            said.place, said.id, said.number, said.person, said.post.text, said.sent_at, said.post.reply_to
+            said.place,
+            said.id,
+            said.number,
+            said.person or Person("relay", "relay", bot=True),
+            said.post.text,
+            said.sent_at,
+            said.post.reply_to,
+            ours=said.person is None,
         )
 
     async def run(self, events: SurfaceEvents) -> None:
@@ -125,8 +143,22 @@ class ChatInMemory:
 
     async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
         await self._standing(place)
-        after = [s for s in self.said if s.place == place and s.number > position and s.person is not None]
+        after = [
+            s
+            for s in self.said
+            if s.place == place and s.number > position and s.person is not None and not s.deleted
+        ]
         return [self._event(said) for said in after[:limit]]
+
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        await self._standing(place)
+        before = [s for s in self.said if s.place == place and s.number < position and not s.deleted]
+        return [self._event(said) for said in before[-limit:]]
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        await self._standing(place)
+        found = [s for s in self.said if s.place == place and s.id == message and not s.deleted]
+        return self._event(found[0]) if found else None
 
     async def newest(self, place: str) -> int:
         await self._standing(place)

@@ -75,6 +75,8 @@ class _Ready:
         self._events = events
         self._listening = listening
         self.message = events.message
+        self.edited = events.edited
+        self.deleted = events.deleted
         self.reaction = events.reaction
         self.choice = events.choice
 
@@ -85,11 +87,9 @@ class _Ready:
 
 def access(folder: Path, *, limits: Mapping[str, int] | None = None, **room: Any) -> Access:
     """Rooms `web:main` and `web:side` of an owner; Ada and Ben are people of `web:main`."""
-    main: dict[str, Any] = {"humans": ("ada", "ben"), **room}
+    main: dict[str, Any] = {"humans": ("ada", "ben"), "require_mention": False, **room}
     rooms = {
-        "web:main": Room(
-            agent="scout", workspace=folder / "work", label="main", require_mention=False, **main
-        ),
+        "web:main": Room(agent="scout", workspace=folder / "work", label="main", **main),
         "web:side": Room(agent="scout", workspace=folder / "side", label="side", require_mention=False),
     }
     people = {"ada": Person(), "ben": Person()}
@@ -197,6 +197,12 @@ class Living:
         self, text: str, place: str = "main", by: Speaker = OWNER, reply_to: str | None = None
     ) -> MessageEvent:
         return await self.chat.post_as(by, place, text, reply_to)
+
+    async def edit(self, message: str, text: str, place: str = "main", by: Speaker = OWNER) -> None:
+        await self.chat.edit_as(by, place, message, text)
+
+    async def delete(self, message: str, place: str = "main", by: Speaker = OWNER) -> None:
+        await self.chat.delete_as(by, place, message)
 
     async def react(
         self, message: str, emoji: str, place: str = "main", by: Speaker = OWNER, *, add: bool = True

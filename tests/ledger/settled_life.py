@@ -11,8 +11,15 @@ from datetime import UTC
 
 from relay.behaviours.approvals.verbs import ApprovalAsked, ApprovalClosed
 from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
+from relay.behaviours.corrections.verbs import CorrectionClosed, CorrectionOffered
 from relay.behaviours.focus.verbs import FocusAdded, FocusRemoved
-from relay.behaviours.intake.verbs import ChannelMessage, IntakeCaughtUp
+from relay.behaviours.intake.verbs import (
+    ChannelDeleted,
+    ChannelEdited,
+    ChannelMessage,
+    IntakeCaughtUp,
+    IntakeTurnedAway,
+)
 from relay.behaviours.places.verbs import PlaceOpened
 from relay.behaviours.posting.verbs import (
     PostDead,
@@ -134,6 +141,21 @@ class SettledLife:
 
     def _message(self) -> str:
         name = f"m{self.count}"
+        sent_at = START_MS + self.count * MINUTE_MS
+        for keeper in ("rate_cap", "loop_guard"):
+            self._put(
+                IntakeTurnedAway(
+                    surface="web",
+                    place=self._scope,
+                    room=ROOM,
+                    message=f"{name}-{keeper}",
+                    author="ada",
+                    name="Ada",
+                    sent_at=sent_at,
+                    keeper=keeper,
+                    most=10,
+                )
+            )
         reaction = self._put(ReactionRequested(message=name, emoji="👀"))
         self._put(ReactionSet(request=reaction))
         return self._put(
@@ -148,7 +170,7 @@ class SettledLife:
                 text="Could you look at why the nightly build went red, and say which commit did it? " * 3,
                 size=240,
                 addressed="room",
-                sent_at=START_MS,
+                sent_at=sent_at,
             ),
             outside=[f"web:{name}"],
         )
@@ -158,6 +180,7 @@ class SettledLife:
         first, second, third = (
             self._put(TurnPrompted(room=ROOM, source=message, origin=origin), cause=message) for _ in range(3)
         )
+        self._change(message)
         token = f"s{self.count}"
         self._put(SessionOpened(runtime="scripted", agent="scout", token=token, resumes=False))
         turn = self._put(
@@ -173,6 +196,34 @@ class SettledLife:
                 prompt="0" * 64,
             ),
             cause=first,
+        )
+        change = self._change(message)
+        offered = self._put(
+            CorrectionOffered(
+                turn=turn,
+                room=ROOM,
+                change=change,
+                source=message,
+                message="m1",
+                author="web:ada",
+                name="Ada",
+                deleted=True,
+                joins=True,
+            ),
+            cause=change,
+        )
+        self._put(
+            CorrectionClosed(
+                offered=offered,
+                turn=turn,
+                outcome="left",
+                by="Ada",
+                room=ROOM,
+                change=change,
+                message="m1",
+                author="web:ada",
+                name="Ada",
+            )
         )
         self._put(TurnSteered(turn=turn, prompt=second, source=message))
         self._put(TurnWithdrawn(prompt=third, why="dropped", by="Ada"))
@@ -210,6 +261,20 @@ class SettledLife:
         )
         self._put(SessionLost(token=token, why="a new day"))
         self._put(FocusRemoved(thing="file:report.txt"))
+
+    def _change(self, message: str) -> str:
+        """The message is edited, then deleted; the deletion."""
+        where = {"surface": "web", "place": self._scope, "message": "m1", "author": "ada", "name": "Ada"}
+        edit = {
+            "room": ROOM,
+            "source": message,
+            "revision": 1,
+            "text": "or two",
+            "size": 6,
+            "sent_at": START_MS,
+        }
+        self._put(ChannelEdited.model_validate({**where, **edit}), cause=message)
+        return self._put(ChannelDeleted.model_validate({**where, "target": message}), cause=message)
 
     def _approval(self, turn: str, request: str, *, answered: bool) -> str:
         asked = self._put(

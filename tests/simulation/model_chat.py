@@ -320,6 +320,13 @@ class Link:
 
         return await self._ask("read", look)
 
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        return []  # whatever is said here is said to the agent
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        found = self.chat.messages[message]
+        return self.chat.event_of(found) if found.author is not None else None
+
     async def newest(self, place: str) -> int:
         return await self._ask(
             "newest",

@@ -9,6 +9,7 @@
 | `ask COMMAND` | asks for leave, and says what was decided |
 | `watch name=N file=PATH`, `watch in=2h text="…"`, `unwatch NAME`, `watches` | uses the relay's watch tools |
 | `share PATH` | hands a file of the workspace over with the reply |
+| `above` | says what it was given beside the message: what stands above it, and what it replies to or forwards |
 | `silent` | ends the turn with nothing to say |
 | `fail REASON` | ends the turn as failed |
 | `die` | its process dies |
@@ -26,7 +27,8 @@ from relay.perception.framing import Part, unframe
 from relay.texts import fenced
 
 WORDS = frozenset(
-    ["say", "stream", "slow", "tool", "ask", "watch", "unwatch", "watches", "share", "silent", "fail", "die"]
+    ["say", "stream", "slow", "tool", "ask", "watch", "unwatch", "watches"]
+    + ["share", "above", "silent", "fail", "die"]
 )
 ECHO = 1500
 MENTION = re.compile(r"@\S+\s+")
@@ -55,13 +57,16 @@ def read(prompt: str) -> Task:
     """The steps of a framed prompt. Raises `NotFramed` for anything else."""
     parts = unframe(prompt).parts
     steps: list[Step] = []
+    above: list[Part] = []
     for part in parts:
-        if part.kind != "continuation":
-            steps += _steps(part)
+        if part.kind == "above":
+            above.append(part)
+        elif part.kind != "continuation":
+            steps += _steps(part, above)
     return Task(any(part.kind == "continuation" for part in parts), tuple(steps))
 
 
-def _steps(part: Part) -> list[Step]:
+def _steps(part: Part, above: list[Part]) -> list[Step]:
     source = f"{part.source}@{part.at}"
     found: list[Step] = []
     if part.kind in ("message", "steer"):
@@ -70,9 +75,19 @@ def _steps(part: Part) -> list[Step]:
             named = MENTION.match(said)
             word, _, rest = said[named.end() if named else 0 :].partition(" ")
             word = word.lower().rstrip(":")
-            if word in WORDS:
+            if word == "above":
+                found.append(Step(source, len(found), "say", _told(above)))
+            elif word in WORDS:
                 found.append(Step(source, len(found), word, rest.strip()))
     return found or [Step(source, 0, "say", _plain_answer(part))]
+
+
+def _told(above: list[Part]) -> str:
+    lines = [
+        f"{part.who} ({', '.join([part.role, *(fact for _, fact in part.facts)])}): {part.text}"
+        for part in above
+    ]
+    return "\n".join(lines) or "Nothing stands above."
 
 
 def _plain_answer(part: Part) -> str:

@@ -20,6 +20,8 @@ class Said:
     replies_to_us: bool
     room_known: bool
     require_mention: bool
+    brings: bool = False
+    """It brings a forwarded or quoted message along, so it need not have a text of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,16 @@ def command_in(text: str, words: Collection[str]) -> str | None:
 
 
 def take(said: Said, words: Collection[str]) -> Taken | None:
-    """How the message is taken in, or None: an unknown room, a stranger, or not said to us."""
-    if not said.room_known or said.role in ("stranger", "webhook"):
+    """How the message is taken in, or None: an unknown room, a stranger, or not said to us.
+
+    A peer bot is heard only when it mentions us or replies to us. What is a command from a person is a plain text from
+    a bot or a webhook: they stop and choose nothing.
+    """
+    if not said.room_known or said.role == "stranger":
         return None
-    if not said.text.strip():
+    if not said.text.strip() and not said.brings:
         return None
-    command = command_in(said.text, words)
+    command = None if said.role in ("peer", "webhook") else command_in(said.text, words)
     if said.mentions_us:
         return Taken("mention", command)
     if said.replies_to_us:

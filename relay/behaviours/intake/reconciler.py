@@ -14,14 +14,18 @@ import anyio
 
 from relay import texts
 from relay.behaviours.approvals.concept import Approvals
+from relay.behaviours.approvals.verbs import ApprovalAsked
 from relay.behaviours.intake.concept import CaughtUp
-from relay.behaviours.intake.filter import Said, take
+from relay.behaviours.intake.door import Asking, Away, Doorkeeper
+from relay.behaviours.intake.filter import Said, Taken, take
+from relay.behaviours.intake.reconciler_changes import Changes, kept
 from relay.behaviours.intake.verbs import (
     ChannelChosen,
-    ChannelDeleted,
     ChannelMessage,
     ChannelReacted,
     IntakeCaughtUp,
+    IntakeTurnedAway,
+    QuotedText,
     Role,
 )
 from relay.behaviours.places.concept import Places
@@ -36,17 +40,19 @@ from relay.ledger.interaction import Draft, Interaction
 from relay.parts import Parts
 from relay.surfaces.surface import (
     ChoiceEvent,
+    EditEvent,
     MessageEvent,
     Person,
     Place,
+    Quote,
     ReactionEvent,
     Surface,
     room_id,
 )
 
 PAGE = 100
-INLINE = 16 * 1024
-"""Bytes of a message's text that stand in its payload; a longer one is kept whole as a blob."""
+MOST_QUOTES = 5
+QUOTE_BYTES = 4 * 1024
 SCAN_EVERY_S = 300.0
 LATE_AFTER_MS = 60_000
 
@@ -60,6 +66,7 @@ class Intake:
         self._parts = parts
         self._surface = surface
         self._gap = anyio.Lock()
+        self._changes = Changes(parts, surface)
         self._places: dict[str, Place] = {}
         self._words = frozenset(command.word for command in parts.commands)
         self._began = False
@@ -90,8 +97,10 @@ class Intake:
     async def ready(self, places: Sequence[Place]) -> None:
         async with self._gap:
             self._places = {place.place: place for place in places}
+            await self._changes.look_at_waiting()
             await self._close_gaps(list(places), boot=not self._began)
             self._began = True
+            self._parts.listening_to(self._surface.name).set()
             await self._look_at_cards()
 
     async def _close_gaps(self, places: Sequence[Place], *, boot: bool) -> None:
@@ -182,14 +191,15 @@ class Intake:
             replies_to_us=target is not None and target.verb == PostSent.VERB,
             room_known=rules is not None,
             require_mention=rules is not None and rules.require_mention,
+            brings=bool(event.quotes),
         )
         taken = take(said, self._words)
         if taken is None:
             return
+        if await self._kept_out(event, room, role, taken):
+            return
         text = clean_text(event.text)
-        data = text.encode()
-        cut = text if len(data) <= INLINE else data[:INLINE].decode(errors="ignore")
-        blob = None if cut is text else await self._parts.blobs.put(data)
+        cut, blob = await kept(self._parts, text)
         payload = ChannelMessage(
             surface=self._surface.name,
             place=event.place,
@@ -207,6 +217,7 @@ class Intake:
             target=target.id if target else None,
             late=late,
             sent_at=event.sent_at,
+            quotes=tuple(quoted(quote) for quote in event.quotes[:MOST_QUOTES]),
         )
         scope = self._scope(event.place)
         drafts: list[Draft] = []
@@ -242,6 +253,59 @@ class Intake:
             )
         )
         await self._parts.engine.admit(*drafts)
+
+    async def _kept_out(self, event: MessageEvent, room: str, role: Role, taken: Taken) -> bool:
+        """Whether a limit keeps the message out: then that is recorded, and stays so when the message comes again."""
+        if role == "owner":
+            return False  # no limit is for the owner
+        store = self._parts.engine.store
+        name, scope = self._surface.name, self._scope(event.place)
+        if await self._ours(event.message) is not None:
+            return False  # taken in before: its key will tell
+        person = f"{name}:{event.person.id}"
+        if await store.by_outside(f"away:{name}:{event.message}"):
+            return True
+        asking = Asking(scope, room, person, role, taken.command, event.sent_at, self._parts.access.limits)
+        away = self._turned_away(asking)
+        if away is None:
+            return False
+        payload = IntakeTurnedAway(
+            surface=name,
+            place=event.place,
+            room=room,
+            message=event.message,
+            author=event.person.id,
+            name=clean_text(event.person.name),
+            sent_at=event.sent_at,
+            keeper=away.keeper,
+            most=away.most,
+            until=away.until,
+        )
+        await self._parts.engine.admit(
+            Draft.of(
+                payload,
+                name,
+                event.place,
+                event.message,
+                actor=f"person:{person}",
+                role=role,
+                scope=scope,
+                outside=[f"away:{name}:{event.message}"],
+            )
+        )
+        return True
+
+    def _turned_away(self, asking: Asking) -> Away | None:
+        keepers = (concept for concept in self._parts.engine.view.all() if isinstance(concept, Doorkeeper))
+        return next((away for keeper in keepers if (away := keeper.turns_away(asking)) is not None), None)
+
+    async def edited(self, event: EditEvent) -> None:
+        async with self._gap:
+            await self._changes.edited(event)
+
+    async def deleted(self, place: str, message: str) -> None:
+        async with self._gap:
+            await self._changes.deleted(place, message)
 
     async def reaction(self, event: ReactionEvent) -> None:
         async with self._gap:
@@ -306,7 +370,9 @@ class Intake:
             open_card = self._parts.engine.view.of(Approvals).state.open.get(event.card)
             person = f"{self._surface.name}:{event.person.id}"
             said: str | None = None
-            if open_card is None:
+            if known[event.card].verb != ApprovalAsked.VERB:
+                said = None  # another kind of card, whose behaviour judges it
+            elif open_card is None:
                 said = texts.CARD_DECIDED
             elif not open_card.may_be_decided_by(person, role):
                 said = texts.CARD_NOT_YOURS
@@ -332,29 +398,6 @@ class Intake:
                 )
             )
             return said
-
-    async def deleted(self, place: str, message: str) -> None:
-        target = await self._ours(message)
-        if target is None or target.scope != self._scope(place):
-            return
-        try:
-            approval = target.read(PostSent).approval if target.verb == PostSent.VERB else None
-        except BadInteraction:  # redacted since
-            approval = None
-        payload = ChannelDeleted(
-            surface=self._surface.name, place=place, message=message, target=target.id, approval=approval
-        )
-        await self._parts.engine.admit(
-            Draft.of(
-                payload,
-                self._surface.name,
-                place,
-                message,
-                actor="relay",
-                scope=target.scope,
-                caused_by=[target.id],
-            )
-        )
 
     async def gone(self, place: str) -> None:
         scope = self._scope(place)
@@ -441,6 +484,13 @@ class Intake:
         return role_of(
             self._parts.access, room, self._surface.name, person.id, bot=person.bot, owner=person.owner
         )
+
+
+def quoted(quote: Quote) -> QuotedText:
+    """What a message brings along, as it stands in a payload."""
+    data = clean_text(quote.text).encode()
+    text = data.decode() if len(data) <= QUOTE_BYTES else data[:QUOTE_BYTES].decode(errors="ignore") + "…"
+    return QuotedText(kind=quote.kind, who=clean_text(quote.who)[:200], text=text, at=quote.at)
 
 
 def plain_emoji(emoji: str) -> str:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import BaseModel, ConfigDict
+
 from relay.ledger.interaction import Payload, Position
 
 Role = Literal["owner", "human", "peer", "webhook", "stranger"]
 Addressed = Literal["mention", "reply", "thread", "room", "command"]
+
+
+class QuotedText(BaseModel):
+    """What a message brought along of another one: forwarded, or quoted by the surface. Its text is cut at 4 KiB."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    kind: Literal["forwarded", "quoted"]
+    who: str = ""
+    text: str
+    at: int = 0
 
 
 class ChannelMessage(Payload):
@@ -34,6 +46,47 @@ class ChannelMessage(Payload):
     late: bool = False
     """Caught up after a time offline: a late command does not act."""
     sent_at: int
+    quotes: tuple[QuotedText, ...] = ()
+
+
+class ChannelEdited(Payload):
+    """The message reads differently now; the newest revision is what the agent is given. `text` is cut as above."""
+
+    VERB: ClassVar[str] = "channel.edited"
+    surface: str
+    place: str
+    room: str
+    message: str
+    source: str
+    """The interaction of the message."""
+    revision: int
+    """Grows by one with each change of the content, and with nothing else."""
+    author: str
+    name: str
+    text: str
+    blob: str | None = None
+    size: int
+    sent_at: int
+    """When it was edited."""
+
+
+class IntakeTurnedAway(Payload):
+    """A message to the agent that a limit kept out. It is not taken in later: whoever wrote it may send it again."""
+
+    VERB: ClassVar[str] = "intake.turned_away"
+    surface: str
+    place: str
+    room: str
+    message: str
+    author: str
+    name: str
+    sent_at: int
+    keeper: str
+    """Which behaviour kept it out."""
+    most: int
+    """How many the limit lets in."""
+    until: int | None = None
+    """When the limit lets in again; None when that needs a person."""
 
 
 class ChannelReacted(Payload):
@@ -71,6 +124,9 @@ class ChannelDeleted(Payload):
     target: str
     approval: str | None = None
     """The approval whose card it was."""
+    author: str = ""
+    """Who wrote it, when it was a person's message to us."""
+    name: str = ""
 
 
 class ChannelChosen(Payload):

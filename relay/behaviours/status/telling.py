@@ -25,6 +25,10 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "channel.message": lambda b: (
         f"{_text(b, 'name')}: {_text(b, 'text')}" + (" (late)" if b.get("late") else "")
     ),
+    "channel.edited": lambda b: f"{_text(b, 'name')} edited it: {_text(b, 'text')}",
+    "intake.turned_away": lambda b: f"{_text(b, 'name')}'s message was kept out: {_text(b, 'keeper')}",
+    "correction.offered": lambda b: "what becomes of the turn is asked",
+    "correction.closed": lambda b: f"{_text(b, 'outcome')} by {_text(b, 'by')}",
     "channel.reacted": lambda b: (
         f"{_text(b, 'name')} {'set' if b.get('set') else 'took back'} {_text(b, 'emoji')}"
     ),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from relay import texts
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.furniture import Command
-from relay.behaviours.intake.verbs import ChannelDeleted, ChannelMessage, ChannelReacted
+from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
 from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.concept import Settings
@@ -92,14 +92,6 @@ def stop_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[
             )
 
 
-@rule(ChannelDeleted)
-def drop_what_was_deleted(i: Interaction, p: ChannelDeleted, view: View) -> Iterable[Draft]:
-    """A message that still waits and is deleted by its author leaves the lane."""
-    for waiting in view.of(Turns).lane(i.scope).waiting:
-        if p.target in waiting.sources:
-            yield _withdrawn(i, waiting.prompt, p.message)
-
-
 @rule(PlaceLost)
 def stop_with_place(i: Interaction, p: PlaceLost, view: View) -> Iterable[Draft]:
     """Where nobody can read any more, nothing runs and nothing waits."""
@@ -125,7 +117,7 @@ def interrupt_when_chosen(i: Interaction, p: TurnPrompted, view: View) -> Iterab
     """Where the owner chose `interrupt`, a person's message ends the running turn and runs next."""
     running = view.of(Turns).lane(i.scope).running
     room = view.of(Configured).room(p.room)
-    if running is None or p.origin.kind != "message" or room is None:
+    if running is None or p.origin.kind != "message" or room is None or p.joins:
         return
     if view.of(Turns).pause_of(p.room) is not None:
         return  # it would end what runs, and not run itself

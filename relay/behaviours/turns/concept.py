@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from relay import texts
 from relay.behaviours.config.verbs import ConfigLoaded
+from relay.behaviours.intake.verbs import ChannelDeleted, ChannelEdited
 from relay.behaviours.places.verbs import PlaceOpened
 from relay.behaviours.settings.verbs import SettingChosen
 from relay.behaviours.turns.verbs import (
@@ -39,6 +40,13 @@ class Waiting:
     tries: int
     role: str
     at: int
+    boot: str = ""
+    """The boot in which it came into the lane."""
+    joins: bool = False
+    gone: list[str] = field(default_factory=list[str])
+    """Those of its sources that were deleted."""
+    revisions: dict[str, int] = field(default_factory=dict[str, int])
+    """source → its newest revision, for those that were edited since it waits."""
     number: int = 0
     """What people call it by, as long as it waits: it grows in a lane and begins anew when nothing waits there."""
     held: bool = False
@@ -96,6 +104,8 @@ class Lane:
     session: str | None = None
     agent: str = ""
     room: str = ""
+    seen: int = 0
+    """The position up to which the agent was given what was said in the place."""
 
 
 @dataclass(slots=True)
@@ -132,7 +142,7 @@ class Turns(Concept[TurnsState]):
     with what waits."""
 
     NAME = "turns"
-    VERSION = 2
+    VERSION = 3
     State = TurnsState
 
     @on(ConfigLoaded)
@@ -168,7 +178,9 @@ class Turns(Concept[TurnsState]):
             lane.over.append(i.id)
             return
         sources = list(p.sources) or [p.source]
-        waiting = Waiting(i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at)
+        waiting = Waiting(
+            i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at, self.state.boot, p.joins
+        )
         waiting.number = max((w.number for w in lane.waiting), default=0) + 1
         pause = self.pause_of(p.room)
         waiting.held = pause is not None or lane.running is not None or bool(lane.waiting) or self._all_busy
@@ -202,6 +214,7 @@ class Turns(Concept[TurnsState]):
             files=[file for w in taken for file in w.files],
             newest=taken,
         )
+        lane.seen = max(lane.seen, p.seen)
         self.state.startable.pop(i.scope, None)
         self.state.running[i.scope] = i.id
 
@@ -225,6 +238,18 @@ class Turns(Concept[TurnsState]):
         lane.over = [prompt for prompt in lane.over if prompt != p.prompt]
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
+
+    @on(ChannelEdited)
+    def source_edited(self, i: Interaction, p: ChannelEdited) -> None:
+        for waiting in self.lane(i.scope).waiting:
+            if p.source in waiting.sources:
+                waiting.revisions[p.source] = p.revision
+
+    @on(ChannelDeleted)
+    def source_deleted(self, i: Interaction, p: ChannelDeleted) -> None:
+        for waiting in self.lane(i.scope).waiting:
+            if p.target in waiting.sources and p.target not in waiting.gone:
+                waiting.gone.append(p.target)
 
     @on(TurnStopAsked)
     def stop_asked(self, i: Interaction, p: TurnStopAsked) -> None:

@@ -18,7 +18,7 @@ from relay import texts
 from relay.agents.runtime import AgentGone, Session, SessionSpec
 from relay.behaviours.turns.concept import Lane, Running, Turns, Waiting
 from relay.behaviours.turns.reconciler_course import Course, ended, insist
-from relay.behaviours.turns.reconciler_prompt import Prompts
+from relay.behaviours.turns.reconciler_prompt import Prompt, Prompts
 from relay.behaviours.turns.verbs import SessionLost, SessionOpened, TurnStarted
 from relay.errors import AgentError, RelayError
 from relay.ledger.fold import View
@@ -28,6 +28,7 @@ from relay.parts import Parts
 
 MOST_TAKEN = 20
 OPEN_LIMIT_S = 60.0
+CHANGES_LIMIT_S = 10.0
 
 log = logging.getLogger("relay.turns")
 
@@ -106,6 +107,10 @@ class TurnDriver:
             or held.view.of(Turns).pause_of(lane.room) is not None
         ):
             return
+        await self._wait_for_changes(scope, lane)
+        lane = held.view.of(Turns).lane(scope)
+        if lane.running is not None or not lane.waiting:
+            return
         taken = self._choose(lane)
         room = taken[0].room
         rules = self.parts.access.rooms.get(room)
@@ -116,20 +121,34 @@ class TurnDriver:
                 raise AgentError(texts.ROOM_GONE)
             session = await self._session(scope, room, agent, lane, held)
             prompts = Prompts(self.parts)
-            prompt, nonce = await prompts.for_turn(scope, taken)
+            prompt = await prompts.for_turn(scope, taken)
         except AgentError as error:
             await self._fail(scope, taken, room, agent, str(error), held)
             return
-        started = await self._start(scope, taken, room, agent, session, prompt, nonce, held)
+        waits = {w.prompt: w for w in held.view.of(Turns).lane(scope).waiting}
+        if any(w.prompt not in waits or prompt.misses(waits[w.prompt]) for w in taken):
+            return  # taken back, edited or deleted meanwhile: what waits now is looked at anew
+        started = await self._start(scope, taken, room, agent, session, prompt, held)
         course = Course(self.parts, held, scope, started, session, prompts)
         try:
-            await course.run(prompt)
+            await course.run(prompt.text)
         finally:
             if course.session_broken:
                 await self._drop(scope)
         warm = self._warm.get(scope)
         if warm is not None:
             warm.used_at = self.parts.clock.now_ms()
+
+    async def _wait_for_changes(self, scope: str, lane: Lane) -> None:
+        """What waited over a restart may have been edited or deleted meanwhile: the surface is heard first, for a
+        while."""
+        here = self.parts.engine.view.of(Turns).state.boot
+        surface = scope.partition(":")[0]
+        if surface in self.parts.surfaces.by_name and any(
+            w.origin.message and w.boot != here for w in lane.waiting
+        ):
+            with anyio.move_on_after(CHANGES_LIMIT_S):
+                await self.parts.listening_to(surface).wait()
 
     def _choose(self, lane: Lane) -> list[Waiting]:
         """What the next turn takes: all that waits, but interrupted work goes on alone, and in its own turn."""
@@ -150,21 +169,24 @@ class TurnDriver:
         room: str,
         agent: str,
         session: Session | None,
-        prompt: str,
-        nonce: str,
+        prompt: Prompt,
         held: Held,
     ) -> Running:
         self._count += 1
+        sources = tuple(dict.fromkeys(source for w in taken for source in w.sources))
         payload = TurnStarted(
             room=room,
             agent=agent,
             runtime=self.parts.access.agents[agent].runtime if agent in self.parts.access.agents else "",
             takes=tuple(w.prompt for w in taken),
-            sources=tuple(dict.fromkeys(source for w in taken for source in w.sources)),
+            sources=sources,
             session=session.token if session else "",
-            nonce=nonce,
+            nonce=prompt.nonce,
             steers=session.capabilities.steer if session else False,
-            prompt=await self.parts.blobs.put(prompt.encode()),
+            prompt=await self.parts.blobs.put(prompt.text.encode()),
+            revisions=tuple(prompt.revisions.get(source, 0) for source in sources),
+            above=prompt.above,
+            seen=prompt.seen,
         )
         await held.admit(
             Draft.of(
@@ -188,7 +210,7 @@ class TurnDriver:
         self, scope: str, taken: list[Waiting], room: str, agent: str, why: str, held: Held
     ) -> None:
         """The agent can't be opened: the prompts are taken by a turn that failed, and that is told."""
-        running = await self._start(scope, taken, room, agent, None, "", "", held)
+        running = await self._start(scope, taken, room, agent, None, Prompt(), held)
         await insist(held, ended(scope, running, "failed", why))
 
     # -- sessions ---------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from relay.behaviours.posting.verbs import PostRequested
 from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns import verbs
 from relay.behaviours.turns.concept import Running, Turns, Waiting
-from relay.behaviours.turns.reconciler_prompt import Prompts
+from relay.behaviours.turns.reconciler_prompt import Prompt, Prompts
 from relay.errors import RelayError, StoreUnavailable, SurfaceError
 from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held
@@ -221,7 +221,7 @@ class Course:
         room = view.of(Configured).room(self.running.room)
         mode = view.of(Settings).busy(self.scope, room.busy if room else "queue")
         paused = view.of(Turns).pause_of(self.running.room) is not None
-        if mode != "steer" or paused or not self.session.capabilities.steer:
+        if paused or not self.session.capabilities.steer:
             return
         lane = view.of(Turns).lane(self.scope)
         for waiting in list(lane.waiting):
@@ -229,21 +229,27 @@ class Course:
                 return
             if waiting.origin.kind != "message" or waiting.continues or waiting.prompt in self._unsteerable:
                 continue
-            if waiting.role != self._role:
+            if waiting.role != self._role or not (mode == "steer" or waiting.joins):
                 continue
             prompt = await self.prompts.for_steering(self.scope, waiting)
             # Not to be cut in two by the turn's end: what the agent took is recorded, or it would be asked again.
             with anyio.CancelScope(shield=True):
                 await self._steer_one(turn, waiting, prompt)
 
-    async def _steer_one(self, turn: Turn, waiting: Waiting, prompt: str) -> None:
+    async def _steer_one(self, turn: Turn, waiting: Waiting, prompt: Prompt) -> None:
         result = Steered.TOO_LATE
         with anyio.move_on_after(CALL_LIMIT_S):
-            result = await turn.steer(waiting.prompt, prompt)
+            result = await turn.steer(waiting.prompt, prompt.text)
         if result is not Steered.INJECTED:
             self._unsteerable.add(waiting.prompt)  # it stays in the lane, for the next turn
             return
-        payload = verbs.TurnSteered(turn=self.turn_id, prompt=waiting.prompt, source=waiting.sources[0])
+        source = waiting.sources[0]
+        payload = verbs.TurnSteered(
+            turn=self.turn_id,
+            prompt=waiting.prompt,
+            source=source,
+            revision=prompt.revisions.get(source, 0),
+        )
         await self.held.admit(
             self._draft(
                 payload,

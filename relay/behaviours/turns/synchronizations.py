@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from relay import texts
 from relay.behaviours.config.concept import Configured
-from relay.behaviours.intake.verbs import ChannelMessage
+from relay.behaviours.intake.verbs import ChannelDeleted, ChannelMessage
 from relay.behaviours.posting.verbs import PostRequested, ReactionRequested, notice
 from relay.behaviours.turns.concept import Turns
 from relay.behaviours.turns.verbs import (
@@ -109,6 +109,24 @@ def withdraw_when_full(i: Interaction, p: TurnPrompted, view: View) -> Iterable[
         scope=i.scope,
         caused_by=[i.id],
     )
+
+
+@rule(ChannelDeleted)
+def withdraw_when_deleted(i: Interaction, p: ChannelDeleted, view: View) -> Iterable[Draft]:
+    """A message that was deleted while it waited gets no turn. Work that a restart cut off is not called off by it."""
+    for waiting in view.of(Turns).lane(i.scope).waiting:
+        if (
+            p.target in waiting.gone
+            and waiting.continues is None
+            and set(waiting.sources) <= set(waiting.gone)
+        ):
+            yield Draft.of(
+                TurnWithdrawn(prompt=waiting.prompt, why="deleted", by=p.name or "relay", message=p.message),
+                waiting.prompt,
+                actor="rule:withdraw-when-deleted",
+                scope=i.scope,
+                caused_by=[i.id],
+            )
 
 
 @rule(TurnWithdrawn)

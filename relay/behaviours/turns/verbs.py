@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from relay.ledger.interaction import Payload
+from relay.ledger.interaction import Payload, Position
 
 EndStatus = Literal["completed", "cancelled", "refused", "limited", "failed", "interrupted"]
 
@@ -46,6 +46,8 @@ class TurnPrompted(Payload):
     """For a continuation or a retry: all that the earlier turn had taken."""
     tries: int = 0
     """How often the same work was interrupted before."""
+    joins: bool = False
+    """It is to go into the running turn, whatever a message does there otherwise."""
 
 
 class TurnStarted(Payload):
@@ -63,6 +65,12 @@ class TurnStarted(Payload):
     """Whether this agent takes messages into a running turn."""
     prompt: str
     """Digest of the framed prompt, which is kept as a blob."""
+    revisions: tuple[int, ...] = ()
+    """For each of `sources`, the revision of the message that the prompt holds; 0 is as it was written at first."""
+    above: int = 0
+    """How many messages from above, which were not said to the agent, the prompt holds."""
+    seen: Position = 0
+    """The position in the place up to which the agent was given what was said; 0 when nothing was looked at."""
 
 
 class TurnSteered(Payload):
@@ -72,6 +80,8 @@ class TurnSteered(Payload):
     turn: str
     prompt: str
     source: str
+    revision: int = 0
+    """As in `turn.started`."""
 
 
 class TurnStopAsked(Payload):
@@ -87,7 +97,7 @@ class TurnWithdrawn(Payload):
 
     VERB: ClassVar[str] = "turn.withdrawn"
     prompt: str
-    why: Literal["queue full", "dropped"]
+    why: Literal["queue full", "dropped", "deleted"]
     by: str
     message: str | None = None
 

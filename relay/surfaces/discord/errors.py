@@ -21,12 +21,13 @@ THREAD_LOCKED = 160005
 FILE_TOO_LARGE = 40005
 THREAD_EXISTS = 160004
 UNKNOWN_CHANNEL = 10003
+UNKNOWN_MESSAGE = 10008
 NO_ACCESS = 50001
 
 CODES: dict[int, tuple[Kind, str]] = {
     10003: ("permanent", "the channel or thread is gone"),
     10004: ("permanent", "the server is gone, or the bot was removed from it"),
-    10008: ("permanent", "the message is gone"),
+    UNKNOWN_MESSAGE: ("permanent", "the message is gone"),
     10014: ("permanent", "Discord doesn't know that emoji"),
     10062: ("permanent", "the click was answered too late"),
     20016: ("transient", "the channel is in slow mode"),

@@ -22,7 +22,7 @@ from relay.surfaces.discord.connection import Connection
 from relay.surfaces.discord.errors import DiscordRefused
 from relay.surfaces.discord.inbox import Inbox
 from relay.surfaces.discord.toggles import Toggles
-from relay.surfaces.surface import ChoiceEvent, MessageEvent, ReactionEvent, SurfaceEvents
+from relay.surfaces.surface import ChoiceEvent, EditEvent, MessageEvent, ReactionEvent, SurfaceEvents
 
 MOST_HEARD = 10_000
 DEAF_AFTER_S = 30.0
@@ -80,6 +80,8 @@ class Hearing:
                 self.inbox.look_for_gaps()
             case "MESSAGE_CREATE":
                 self._message(data)
+            case "MESSAGE_UPDATE":
+                self._edited(data)
             case "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE":
                 self._reaction(data, is_set=name.endswith("ADD"))
             case "INTERACTION_CREATE":
@@ -105,6 +107,14 @@ class Hearing:
 
     async def _bring_message(self, event: MessageEvent) -> None:
         await self.events.message(event)
+
+    def _edited(self, data: Json) -> None:
+        event = raw.edit(data, self._api.us)
+        if event is not None:
+            self.inbox.put(f"an edit of {event.message}", partial(self._bring_edit, event), kept=True)
+
+    async def _bring_edit(self, event: EditEvent) -> None:
+        await self.events.edited(event)
 
     def _gone(self, place: str) -> None:
         self._channels.forget(place)

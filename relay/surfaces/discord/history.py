@@ -9,7 +9,7 @@ from discord.http import Route
 
 from relay.surfaces.discord import raw
 from relay.surfaces.discord.api import DiscordApi, Json
-from relay.surfaces.discord.errors import DiscordRefused
+from relay.surfaces.discord.errors import UNKNOWN_MESSAGE, DiscordRefused
 from relay.surfaces.surface import MessageEvent, ReactionEvent, SeenPost
 
 PAGE = 100
@@ -63,6 +63,28 @@ class History:
             if len(self._without_people) > MOST_REMEMBERED:
                 self._without_people.popitem(last=False)
         return events
+
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        """See `Surface.above`."""
+        await self._api.log_in()
+        found = await self._api.objects(
+            Route("GET", "/channels/{channel_id}/messages", channel_id=known(place)),
+            query={"before": str(position), "limit": min(max(limit, 1), PAGE)},
+        )
+        events = [event for one in found if (event := raw.any_message(one, self._api.us, place)) is not None]
+        return sorted(events, key=lambda event: event.position)
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        """See `Surface.look`."""
+        await self._api.log_in()
+        path = "/channels/{channel_id}/messages/{message_id}"
+        route = Route("GET", path, channel_id=known(place), message_id=known(message))
+        try:
+            return raw.any_message(await self._api.object(route), self._api.us, place)
+        except DiscordRefused as error:
+            if error.number != UNKNOWN_MESSAGE:
+                raise
+            return None
 
     async def newest(self, place: str) -> int:
         """See `Surface.newest`."""

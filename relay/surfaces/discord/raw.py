@@ -6,10 +6,12 @@ Whatever can't be made sense of is None; nothing here raises.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from relay.surfaces.surface import MessageEvent, Person, Place, SeenPost
+from relay.surfaces.surface import EditEvent, MessageEvent, Person, Place, Quote, SeenPost
 
 SPOKEN = frozenset({0, 19})
 """Kinds of message that somebody wrote: plain ones and replies. All others are Discord's own words."""
@@ -112,7 +114,38 @@ def message(data: Json, us: str, place: str = "") -> MessageEvent | None:
         sent_at=sent_at(data, id),
         reply_to=reply_to(data),
         mentions_us=bool(us) and (mentioned or f"<@{us}>" in content or f"<@!{us}>" in content),
+        quotes=tuple(forwarded(data)),
     )
+
+
+def forwarded(data: Json) -> Iterator[Quote]:
+    """What a message forwards; Discord doesn't say whose it was."""
+    for snapshot in objs(data.get("message_snapshots")):
+        one = obj(snapshot.get("message"))
+        if content := text(one.get("content")):
+            yield Quote("forwarded", content)
+
+
+def any_message(data: Json, us: str, place: str) -> MessageEvent | None:
+    """A message of anybody, ours too."""
+    post = own(data, us)
+    if post is None:
+        return message(data, us, place)
+    us_there = replace(person(obj(data.get("author"))), bot=True)
+    return MessageEvent(
+        place, post.message, int(post.message), us_there, post.text, post.sent_at, post.reply_to, ours=True
+    )
+
+
+def edit(data: Json, us: str) -> EditEvent | None:
+    """A change of somebody else's message, as far as it tells a text. A link's preview comes as one too."""
+    id, where = word(data.get("id")), word(data.get("channel_id"))
+    author = word(obj(data.get("author")).get("id"))
+    content = data.get("content")
+    if not id or not where or author == us or not isinstance(content, str):
+        return None
+    stamp = text(data.get("edited_timestamp"))
+    return EditEvent(where, id, said_to(content, us), sent_at({"timestamp": stamp}, id) if stamp else None)
 
 
 def own(data: Json, us: str) -> SeenPost | None:

@@ -144,6 +144,12 @@ class DiscordSurface:
     async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
         return await self._history.read_since(place, position, limit)
 
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        return await self._history.above(place, position, limit)
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        return await self._history.look(place, message)
+
     async def newest(self, place: str) -> int:
         return await self._history.newest(place)
 

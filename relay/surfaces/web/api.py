@@ -61,6 +61,17 @@ class PostBody(_Body):
     nonce: str | None = Field(default=None, min_length=8, max_length=80)
 
 
+class EditBody(_Body):
+    place: str
+    message: str
+    text: str
+
+
+class DeleteBody(_Body):
+    place: str
+    message: str
+
+
 class ReactBody(_Body):
     place: str
     message: str
@@ -100,6 +111,8 @@ class Api:
             _route("/api/why", self.why, "GET"),
             _route("/api/blob", self.blob, "GET"),
             _route("/api/post", self.post, "POST"),
+            _route("/api/edit", self.edit, "POST"),
+            _route("/api/delete", self.delete, "POST"),
             _route("/api/react", self.react, "POST"),
             _route("/api/choose", self.choose, "POST"),
             _route("/api/thread", self.thread, "POST"),
@@ -182,6 +195,16 @@ class Api:
         body = await _body(request, PostBody)
         event = await self._chat.post_as(OWNER, body.place, body.text, body.reply_to, body.nonce)
         return _json({"message": event.message, "position": event.position})
+
+    async def edit(self, request: Request) -> Response:
+        body = await _body(request, EditBody)
+        event = await self._chat.edit_as(OWNER, body.place, body.message, body.text)
+        return _json({"edited_at": event.edited_at})
+
+    async def delete(self, request: Request) -> Response:
+        body = await _body(request, DeleteBody)
+        event = await self._chat.delete_as(OWNER, body.place, body.message)
+        return _json({"message": event.message})
 
     async def react(self, request: Request) -> Response:
         body = await _body(request, ReactBody)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,22 +20,22 @@ from relay.clock import Clock
 from relay.errors import ConfigError, SurfaceError
 from relay.surfaces.surface import (
     ChoiceEvent,
+    EditEvent,
     MessageEvent,
     OutgoingPost,
     Person,
     Place,
     ReactionEvent,
-    SeenPost,
 )
 from relay.surfaces.web.announcements import Announcements
 from relay.surfaces.web.chat_file import ChatFile
+from relay.surfaces.web.conversations import ChatRoom, Conversations
 from relay.surfaces.web.lineage import STEP, belongs
 from relay.surfaces.web.seen import (
-    COLUMNS,
     MOST_NAME,
     MOST_TITLE,
+    DeleteEvent,
     NotThere,
-    Reaction,
     SeenMessage,
     checked_emoji,
     checked_person,
@@ -51,26 +51,15 @@ OUR_ID = "relay"
 MOST_REACTIONS = 100
 """Different reactions (person and emoji) that one message ever takes."""
 
-PersonEvent = MessageEvent | ReactionEvent | ChoiceEvent
+PersonEvent = MessageEvent | EditEvent | DeleteEvent | ReactionEvent | ChoiceEvent
 _ROOM_ID = re.compile(r"[^\s/:]{1,64}\Z")
-_THREAD = re.compile(r"(.+)/t([1-9][0-9]{0,17})\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRoom:
-    """A room of the page, from the configuration. `agent` is the name that the relay's posts bear there."""
-
-    id: str
-    label: str
-    agent: str = "relay"
-
-
-class LocalChat:
+class LocalChat(Conversations):
     """See the module. Made by `open`; every call raises `StoreUnavailable` when the file can't be written or read."""
 
     def __init__(self, file: ChatFile, rooms: Sequence[ChatRoom], clock: Clock) -> None:
-        self._file = file
-        self._rooms = {room.id: room for room in rooms}
+        super().__init__(file, rooms)
         self._clock = clock
         self._came = anyio.Event()
         self.announcements = Announcements()
@@ -102,38 +91,7 @@ class LocalChat:
         self.announcements.close()
         await self._file.close()
 
-    # -- places -------------------------------------------------------------------------------------------------------
-
-    async def places(self) -> list[Place]:
-        """Every room, in the order of the configuration, and every thread of one, oldest first."""
-        threads = await self._file.fetch("SELECT room, number, title FROM thread ORDER BY number")
-        return [
-            *(Place(room.id, room.id, thread=False, title=room.label) for room in self._rooms.values()),
-            *(
-                Place(f"{room}/t{number}", room, thread=True, title=title)
-                for room, number, title in threads
-                if room in self._rooms
-            ),
-        ]
-
-    async def place(self, place: str) -> Place | None:
-        """A room or thread; None when there is none of that name (any more)."""
-        if room := self._rooms.get(place):
-            return Place(place, place, thread=False, title=room.label)
-        found = _THREAD.match(place)
-        if not found or found[1] not in self._rooms:
-            return None
-        rows = await self._file.fetch(
-            "SELECT title FROM thread WHERE number = ? AND room = ?", int(found[2]), found[1]
-        )
-        return Place(place, found[1], thread=True, title=rows[0][0]) if rows else None
-
-    async def _standing(self, place: str) -> tuple[Place, ChatRoom]:
-        found = await self.place(place)
-        if found is None:
-            rooms = ", ".join(self._rooms) or "none"
-            raise NotThere(f"the page has no room or thread {place[:80]!r}.", f"Its rooms: {rooms}.")
-        return found, self._rooms[found.room]
+    # -- threads ------------------------------------------------------------------------------------------------------
 
     async def open_thread_as(self, person: Person, room: str, title: str) -> Place:
         """A new thread, opened by a person. An empty title becomes the thread's number."""
@@ -192,6 +150,52 @@ class LocalChat:
         number = await self._say(values, OutgoingPost(text), nonce and f"page {nonce}")
         return (await self._message(place, message_id(number))).event()
 
+    async def edit_as(self, person: Person, place: str, message: str, text: str) -> EditEvent:
+        """A person writes a message of theirs anew. Raises `NotThere`, `TooBig`, `SurfaceError` for another's."""
+        seen = await self._own(person, place, message, "edit")
+        text = checked_text(text)
+        if text == seen.text:
+            return seen.edit()
+        _, room = await self._standing(place)
+        called = mentions(text, {room.agent, OUR_ID}) or await self._answers_us(place, seen.reply_to)
+        async with self._file.writing() as write:
+            await write.execute(
+                "UPDATE message SET text = ?, mentions_us = ?, edited_at = ? WHERE number = ?",
+                (text, called, self._clock.now_ms(), seen.number),
+            )
+            await _keep_event(write, "edit", {"message": seen.number})
+        self._came.set()
+        await self._announce("edited", place, seen.number)
+        return (await self._message(place, message)).edit()
+
+    async def delete_as(self, person: Person, place: str, message: str) -> DeleteEvent:
+        """A person takes a message of theirs away. Its text is kept nowhere in the chat. Raises as `edit_as` does."""
+        seen = await self._own(person, place, message, "delete")
+        async with self._file.writing() as write:
+            await write.execute(
+                "UPDATE message SET text = '', deleted_at = ? WHERE number = ?",
+                (self._clock.now_ms(), seen.number),
+            )
+            # What the relay has not heard yet it can't hear any more, but that the message is gone.
+            await write.execute(
+                "DELETE FROM undelivered WHERE kind IN ('message', 'edit') AND json_extract(body, '$.message') = ?",
+                (seen.number,),
+            )
+            await _keep_event(write, "delete", {"place": place, "message": message})
+        self._came.set()
+        self.announcements.announce("deleted", place=place, message=message)
+        return DeleteEvent(place, message)
+
+    async def _answers_us(self, place: str, reply_to: str | None) -> bool:
+        replied = await self.look(place, reply_to) if reply_to else None
+        return replied is not None and replied.ours
+
+    async def _own(self, person: Person, place: str, message: str, act: str) -> SeenMessage:
+        seen = await self._message(place, message)
+        if seen.ours or seen.person.id != checked_person(person).id:
+            raise SurfaceError(f"message {message} is {seen.person.name}'s: only who wrote it may {act} it.")
+        return seen
+
     async def react_as(
         self, person: Person, place: str, message: str, emoji: str, *, add: bool
     ) -> ReactionEvent:
@@ -239,11 +243,11 @@ class LocalChat:
         return message_id(await self._say(values, post, f"relay {nonce}"))
 
     async def _replied(self, place: str, message: str | None) -> int | None:
-        """A reply to what this chat doesn't have (any more) is said all the same, as no reply."""
-        try:
-            return (await self._message(place, message)).number if message else None
-        except NotThere:
-            return None
+        """The number of what is replied to, deleted or not. A reply to what this chat doesn't have (any more) is said
+        all the same, as no reply."""
+        number = message_number(message or "")
+        rows = await self._file.fetch("SELECT 1 FROM message WHERE number = ? AND place = ?", number, place)
+        return number if rows else None
 
     async def _say(self, values: tuple[Any, ...], post: OutgoingPost, nonce: str | None) -> int:
         files = [{**asdict(file), "name": one_line(file.name, 200) or "file"} for file in post.files]
@@ -317,80 +321,9 @@ class LocalChat:
         self.announcements.announce("reaction", place=place, message=message, reactions=told)
         return count
 
-    # -- reading ------------------------------------------------------------------------------------------------------
-
-    async def _select(self, tail: str, *values: Any) -> list[SeenMessage]:
-        return [
-            SeenMessage.of(row)
-            for row in await self._file.fetch(f"SELECT {COLUMNS} FROM message {tail}", *values)
-        ]
-
-    async def _message(self, place: str, id: str) -> SeenMessage:
-        await self._standing(place)
-        found = await self._select("WHERE number = ? AND place = ?", message_number(id), place)
-        if not found:
-            newest = await self.newest(place)
-            there = (
-                f"The newest one there is {message_id(newest)}." if newest else "Nothing was said there yet."
-            )
-            raise NotThere(f"there is no message {id[:80]!r} in {place}.", there)
-        return found[0]
-
-    async def _reactions(self, numbers: Sequence[int]) -> dict[int, list[Reaction]]:
-        rows = await self._file.fetch(
-            "SELECT message, emoji, person, name FROM reaction WHERE is_set AND message IN"
-            " (SELECT value FROM json_each(?)) ORDER BY number",
-            orjson.dumps(list(numbers)).decode(),
-        )
-        people: dict[tuple[int, str], list[dict[str, str]]] = {}
-        for number, emoji, person, name in rows:
-            people.setdefault((number, emoji), []).append({"id": person, "name": name})
-        found: dict[int, list[Reaction]] = {}
-        for (number, emoji), who in people.items():
-            found.setdefault(number, []).append(Reaction(emoji, tuple(who)))
-        return found
-
-    async def messages(self, place: str, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """Some of what was said, oldest first, as the page is given it: the newest, or the newest before a position."""
-        await self._standing(place)
-        before = 2**62 if before is None else before
-        seen = await self._select(
-            "WHERE place = ? AND number < ? ORDER BY number DESC LIMIT ?",
-            place,
-            before,
-            min(max(limit, 1), 200),
-        )
-        reactions = await self._reactions([message.number for message in seen])
-        return [message.told(reactions.get(message.number, ())) for message in reversed(seen)]
-
-    async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
-        """What people wrote after that position, oldest first."""
-        await self._standing(place)
-        seen = await self._select(
-            "WHERE place = ? AND number > ? AND NOT ours ORDER BY number LIMIT ?",
-            place,
-            position,
-            max(limit, 1),
-        )
-        return [message.event() for message in seen]
-
-    async def newest(self, place: str) -> int:
-        """The position of the newest message of a place; 0 when it is empty."""
-        await self._standing(place)
-        rows = await self._file.fetch("SELECT coalesce(max(number), 0) FROM message WHERE place = ?", place)
-        return int(rows[0][0])
-
-    async def own_since(self, place: str, since_ms: int) -> list[SeenPost]:
-        """The relay's messages sent at or after that time, oldest first."""
-        await self._standing(place)
-        seen = await self._select(
-            "WHERE place = ? AND ours AND sent_at >= ? ORDER BY number", place, since_ms
-        )
-        return [message.post() for message in seen]
-
     async def _announce(self, kind: str, place: str, number: int) -> None:
         if len(self.announcements):
-            seen = await self._select("WHERE number = ? AND place = ?", number, place)
+            seen = await self._select("number = ? AND place = ?", number, place)
             reactions = await self._reactions([number])
             for message in seen:
                 self.announcements.announce(kind, message=message.told(reactions.get(number, ())))
@@ -408,8 +341,15 @@ class LocalChat:
         for number, kind, raw in rows:
             body: dict[str, Any] = orjson.loads(raw)
             if kind == "message":
-                seen = await self._select("WHERE number = ?", body["message"])
+                seen = await self._select("number = ?", body["message"])
                 events.extend((number, message.event()) for message in seen)
+                continue
+            if kind == "edit":
+                seen = await self._select("number = ?", body["message"])
+                events.extend((number, message.edit()) for message in seen)
+                continue
+            if kind == "delete":
+                events.append((number, DeleteEvent(**body)))
                 continue
             body["person"] = Person(**body["person"])
             if kind == "reaction":

@@ -35,4 +35,5 @@ MIGRATIONS = (
     ) STRICT;
     INSERT INTO ledger SELECT 1, CASE WHEN EXISTS(SELECT 1 FROM message) THEN NULL ELSE 0 END, 0;
     """,
+    "ALTER TABLE message ADD COLUMN deleted_at INTEGER;",
 )

@@ -12,7 +12,7 @@ import orjson
 
 from relay.errors import SurfaceError
 from relay.ledger.canonical import clean_text
-from relay.surfaces.surface import Choice, MessageEvent, Person, SeenFile, SeenPost
+from relay.surfaces.surface import Choice, EditEvent, MessageEvent, Person, SeenFile, SeenPost
 
 MOST_TEXT_BYTES = 1_000_000
 MOST_OWN_UNITS = 100_000
@@ -35,6 +35,14 @@ class NotThere(SurfaceError):
 
 class TooBig(SurfaceError):
     """A text over the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEvent:
+    """A person has taken a message of theirs away."""
+
+    place: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,11 @@ class SeenMessage:
             sent_at=self.sent_at,
             reply_to=self.reply_to,
             mentions_us=self.mentions_us,
+            ours=self.ours,
         )
+
+    def edit(self) -> EditEvent:
+        return EditEvent(self.place, self.id, self.text, self.edited_at)
 
     def post(self) -> SeenPost:
         return SeenPost(self.id, self.text, self.reply_to, self.sent_at)

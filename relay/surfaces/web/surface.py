@@ -17,6 +17,7 @@ from relay.errors import RelayError, StoreUnavailable, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.surfaces.surface import (
     Capabilities,
+    EditEvent,
     LiveView,
     MessageEvent,
     OutgoingPost,
@@ -26,7 +27,7 @@ from relay.surfaces.surface import (
     SurfaceEvents,
 )
 from relay.surfaces.web.chat import LocalChat, PersonEvent
-from relay.surfaces.web.seen import MOST_OWN_UNITS
+from relay.surfaces.web.seen import MOST_OWN_UNITS, DeleteEvent
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -90,6 +91,10 @@ class WebSurface:
         try:
             if isinstance(event, MessageEvent):
                 await events.message(event)
+            elif isinstance(event, EditEvent):
+                await events.edited(event)
+            elif isinstance(event, DeleteEvent):
+                await events.deleted(event.place, event.message)
             elif isinstance(event, ReactionEvent):
                 await events.reaction(event)
             else:
@@ -131,6 +136,12 @@ class WebSurface:
 
     async def read_since(self, place: str, position: int, limit: int) -> list[MessageEvent]:
         return await self._chat.read_since(place, position, limit)
+
+    async def above(self, place: str, position: int, limit: int) -> list[MessageEvent]:
+        return await self._chat.above(place, position, limit)
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        return await self._chat.look(place, message)
 
     async def newest(self, place: str) -> int:
         return await self._chat.newest(place)

@@ -8,6 +8,7 @@ from pathlib import Path
 from fakes.chat_in_memory import ChatInMemory
 from fakes.discord import DiscordServer
 from fakes.discord.clock import made_at
+from fakes.discord.model import Message
 
 from relay.clock import SystemClock
 from relay.config import Room, default
@@ -28,6 +29,10 @@ class Opened:
     """(place, text)"""
     reactions: Callable[[str, str], Awaitable[list[str]]]
     """(place, message) → our own emoji on it, as people see them."""
+    rewrite: Callable[[str, str, str], Awaitable[object]]
+    """(place, message, text): who spoke edits it."""
+    erase: Callable[[str, str], Awaitable[object]]
+    """(place, message): who spoke deletes it."""
     main: str = "main"
     side: str = "side"
     unknown: str = "m999"
@@ -52,7 +57,13 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
             (found,) = [m for m in await chat.messages(place) if m["id"] == message]
             return [r["emoji"] for r in found["reactions"] if any(p["id"] == "relay" for p in r["people"])]
 
-        yield Opened(WebSurface(chat, clock), lambda place, text: chat.post_as(ADA, place, text), seen)
+        yield Opened(
+            WebSurface(chat, clock),
+            lambda place, text: chat.post_as(ADA, place, text),
+            seen,
+            lambda place, message, text: chat.edit_as(ADA, place, message, text),
+            lambda place, message: chat.delete_as(ADA, place, message),
+        )
         await chat.close()
         return
     if kind == "discord":
@@ -67,7 +78,13 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
     async def kept(place: str, message: str) -> list[str]:
         return [emoji for id, emoji in memory.our_reactions if id == message]
 
-    yield Opened(memory, speak, kept)
+    async def rewrite(place: str, message: str, text: str) -> None:
+        memory.rewrite(message, text)
+
+    async def erase(place: str, message: str) -> None:
+        memory.erase(message)
+
+    yield Opened(memory, speak, kept, rewrite, erase)
 
 
 @asynccontextmanager
@@ -89,10 +106,12 @@ async def on_discord(tmp_path: Path) -> AsyncIterator[Opened]:
             jitter=lambda: 0.0,
             connector=server.connector,
         )
+        spoken: dict[str, Message] = {}
         threads = {str(main.id): main, str(side.id): side}
 
         async def speak(place: str, text: str) -> MessageEvent:
             said = ada.say(threads[place], text)
+            spoken[str(said.id)] = said
             me = Person(str(ada.id), "Ada")
             return MessageEvent(place, str(said.id), said.id, me, text, round(made_at(said.id) * 1000))
 
@@ -100,5 +119,11 @@ async def on_discord(tmp_path: Path) -> AsyncIterator[Opened]:
             (found,) = [one for one in threads[place].seen() if str(one.id) == message]
             return [emoji for emoji, people in found.reactions.items() if "relay" in people]
 
-        yield Opened(surface, speak, seen, str(main.id), str(side.id), str(main.id + 1))
+        async def rewrite(place: str, message: str, text: str) -> None:
+            ada.edit(spoken[message], text)
+
+        async def erase(place: str, message: str) -> None:
+            ada.delete(spoken[message])
+
+        yield Opened(surface, speak, seen, rewrite, erase, str(main.id), str(side.id), str(main.id + 1))
         await surface.close()

@@ -8,7 +8,7 @@ from fakes.living import poll
 from surface_opening import Opened
 
 from relay.errors import StoreUnavailable, SurfaceError
-from relay.surfaces.surface import Choice, MessageEvent, OutgoingPost, Place
+from relay.surfaces.surface import Choice, EditEvent, MessageEvent, OutgoingPost, Place
 
 pytestmark = pytest.mark.anyio
 
@@ -91,6 +91,47 @@ async def test_the_newest_position_is_that_of_the_last_message_of_the_place(open
     assert await opened.surface.read_since(opened.main, await opened.surface.newest(opened.main), 5) == []
 
 
+async def test_what_was_said_above_a_position_is_told_with_ours_the_newest_of_it_oldest_first(
+    opened: Opened,
+) -> None:
+    said = [await opened.speak(opened.main, f"{n}") for n in range(4)]
+    await opened.surface.post(opened.main, OutgoingPost("ours"), "n1")
+    last = await opened.speak(opened.main, "last")
+    await opened.speak(opened.side, "elsewhere")
+    above = await opened.surface.above(opened.main, last.position, 3)
+    assert [(e.text, e.ours) for e in above] == [("2", False), ("3", False), ("ours", True)]
+    assert above[0] == said[2]
+    assert await opened.surface.above(opened.main, said[0].position, 3) == []
+
+
+async def test_an_edited_message_reads_as_edited_wherever_it_is_read(opened: Opened) -> None:
+    said = await opened.speak(opened.main, "helo")
+    await opened.rewrite(opened.main, said.message, "hello")
+    (read,) = await opened.surface.read_since(opened.main, 0, 5)
+    looked = await opened.surface.look(opened.main, said.message)
+    assert looked == read
+    assert (read.text, read.message, read.position) == ("hello", said.message, said.position)
+
+
+async def test_a_deleted_message_is_read_nowhere_and_an_answer_to_it_still_stands(opened: Opened) -> None:
+    said = await opened.speak(opened.main, "hello")
+    last = await opened.speak(opened.main, "more")
+    await opened.erase(opened.main, said.message)
+    assert await opened.surface.look(opened.main, said.message) is None
+    assert [e.text for e in await opened.surface.read_since(opened.main, 0, 5)] == ["more"]
+    assert [e.text for e in await opened.surface.above(opened.main, last.position + 1, 5)] == ["more"]
+    await opened.surface.post(opened.main, OutgoingPost("hi", reply_to=said.message), "n1")
+    (seen,) = await opened.surface.own_since(opened.main, 0)
+    assert seen.text == "hi"
+
+
+async def test_a_message_of_ours_is_looked_at_like_any_other(opened: Opened) -> None:
+    message = await opened.surface.post(opened.main, OutgoingPost("hi"), "n1")
+    looked = await opened.surface.look(opened.main, message)
+    assert looked is not None
+    assert (looked.text, looked.ours, looked.person.bot) == ("hi", True, True)
+
+
 async def test_a_place_is_known_or_is_none(opened: Opened) -> None:
     found = await opened.surface.place(opened.main)
     assert found is not None
@@ -135,6 +176,8 @@ async def test_what_can_never_succeed_is_refused_as_permanent(opened: Opened) ->
         lambda: surface.open_thread("nowhere", "x", "n3"),
         lambda: surface.read_since("nowhere", 0, 5),
         lambda: surface.newest("nowhere"),
+        lambda: surface.above("nowhere", 5, 5),
+        lambda: surface.look("nowhere", "m1"),
         lambda: surface.own_since("nowhere", 0),
     ]
     for attempt in attempts:
@@ -159,7 +202,10 @@ class Listener:
             raise StoreUnavailable("the disk is full.")
         self.told.append(event)
 
-    reaction = choice = message
+    reaction = choice = edited = message
+
+    async def deleted(self, place: str, message: str) -> None:
+        self.told.append((place, message))
 
     async def until(self, count: int) -> None:
         async def look() -> bool:
@@ -208,6 +254,23 @@ async def test_what_was_said_before_anybody_listened_is_brought_or_can_be_read(l
         await poll(look, missing)
         tasks.cancel_scope.cancel()
     assert before in [*listener.told, *await live.surface.read_since(live.main, 0, 5)]
+
+
+async def test_a_listener_is_told_of_edits_and_deletions(live: Opened) -> None:
+    listener = Listener(refusals=1)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(live.surface.run, listener)
+        await listener.until(1)
+        first, second = await live.speak(live.main, "helo"), await live.speak(live.main, "oops")
+        await listener.until(3)
+        await live.rewrite(live.main, first.message, "hello")
+        await live.erase(live.main, second.message)
+        await listener.until(5)
+        tasks.cancel_scope.cancel()
+    edited, deleted = listener.told[3:]
+    assert isinstance(edited, EditEvent)
+    assert (edited.place, edited.message, edited.text) == (live.main, first.message, "hello")
+    assert deleted == (live.main, second.message)
 
 
 async def test_what_could_not_be_recorded_is_brought_again(live: Opened) -> None:

@@ -1,0 +1,1 @@
+"""Bots and webhooks don't talk with the agent without end."""

@@ -1,0 +1,1 @@
+"""How many messages a minute one person may address to the agent in a room."""
