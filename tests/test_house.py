@@ -6,7 +6,7 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     CLOCK      relay, relay.clock, relay.errors, relay.masking
     LEDGER     relay.ledger.*
     FURNITURE  relay.behaviours and the files right in it
-    PURE       relay.texts, relay.permissions.profile, watch_supervisor.spec and .gate, notebook_bridge.model
+    PURE       relay.texts*, relay.wording, relay.permissions.profile, watch_supervisor.spec, .gate, notebook_bridge.model
     VERBS      behaviours' verbs.py, relay.config
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
     RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
@@ -104,8 +104,13 @@ class House:
                 kind = rest[0].split("_")[0] if rest else "reconciler"
                 kinds = {"verbs": Floor.VERBS, "synchronizations": Floor.RULES, "reconciler": Floor.ACTING}
                 return Place(kinds.get(kind, Floor.CONCEPTS), f"behaviour {name}", behaviour=True)
-            case ["relay", "texts"] | ["relay", "permissions", "profile"]:
-                return Place(Floor.PURE, module)
+            case ["relay", "texts" | "texts_for_agents" | "wording"] | ["relay", "permissions", "profile"]:
+                return Place(
+                    Floor.PURE,
+                    "texts"
+                    if module in ("relay.texts", "relay.texts_for_agents", "relay.wording")
+                    else module,
+                )
             case ["watch_supervisor" as package, "spec" | "gate"] | ["notebook_bridge" as package, "model"]:
                 return Place(Floor.PURE, package)
             case ["relay", name] if name == "config" or name.startswith("config_"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from relay import texts
+from relay import texts_for_agents
 from relay.agents.runtime import ToolResult
 from relay.behaviours.turns.concept import Running, Turns
 from relay.ledger.blobs import Blobs
@@ -55,11 +55,13 @@ class Desk:
         """Never raises for what an agent passes."""
         running = self.engine.view.of(Turns).lane(self.scope).running
         if running is None:
-            return ToolResult(texts.TOOL_WITHOUT_TURN, failed=True)
+            return ToolResult(texts_for_agents.TOOL_WITHOUT_TURN, failed=True)
         for tool in self.tools:
             if tool.name == name:
                 return await tool.use(self, Call(arguments, call_id, running))
-        return ToolResult(texts.tool_unknown(name, [tool.name for tool in self.tools]), failed=True)
+        return ToolResult(
+            texts_for_agents.tool_unknown(name, [tool.name for tool in self.tools]), failed=True
+        )
 
     def draft(self, payload: Payload, call: Call, *key: str) -> Draft:
         """What the agent wants recorded, in its turn."""

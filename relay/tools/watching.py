@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio
 
-from relay import texts
+from relay import texts, texts_for_agents
 from relay.agents.runtime import ToolResult
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.watches.concept import Watches
@@ -34,12 +34,12 @@ async def _watch(desk: Desk, call: Call) -> ToolResult:
             head = desk.engine.head
             decided = await desk.engine.store.by_outside(f"decided:{request.id}")
             if decided and decided[-1].verb == WatchArmed.VERB:
-                return ToolResult(texts.tool_armed(spec.name, describe(spec, now_ms=now)))
+                return ToolResult(texts_for_agents.tool_armed(spec.name, describe(spec, now_ms=now)))
             if decided:
                 refused = decided[-1].read(WatchRefused)
                 return ToolResult(texts.watch_refused(refused.name, refused.reason), failed=True)
             await desk.engine.moved(head)
-    return ToolResult(texts.TOOL_UNDECIDED, failed=True)
+    return ToolResult(texts_for_agents.TOOL_UNDECIDED, failed=True)
 
 
 async def _unwatch(desk: Desk, call: Call) -> ToolResult:

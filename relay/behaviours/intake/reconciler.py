@@ -18,6 +18,7 @@ from relay.behaviours.approvals.verbs import ApprovalAsked
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.door import Asking, Away, Doorkeeper
 from relay.behaviours.intake.filter import Said, Taken, take
+from relay.behaviours.intake.reconciler_belonging import turn_of
 from relay.behaviours.intake.reconciler_changes import Changes, kept
 from relay.behaviours.intake.verbs import (
     ChannelChosen,
@@ -32,9 +33,8 @@ from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import PlaceLost, opened
 from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.posting.verbs import PostSent
-from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnStarted, TurnSteered
 from relay.config import role_of
-from relay.errors import BadInteraction, StoreUnavailable, SurfaceError
+from relay.errors import StoreUnavailable, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.ledger.interaction import Draft, Interaction
 from relay.parts import Parts
@@ -320,7 +320,7 @@ class Intake:
         role = self._role(room, event.person)
         if role in ("stranger", "webhook", "peer"):
             return
-        turn, approval, sources, asker, turn_role = await self._turn_of(target)
+        turn, approval, sources, asker, turn_role = await turn_of(self._parts.engine.store, target)
         payload = ChannelReacted(
             surface=self._surface.name,
             place=event.place,
@@ -413,55 +413,6 @@ class Intake:
     async def _ours(self, message: str) -> Interaction | None:
         found = await self._parts.engine.store.by_outside(f"{self._surface.name}:{message}")
         return found[-1] if found else None
-
-    async def _turn_of(
-        self, target: Interaction
-    ) -> tuple[str | None, str | None, tuple[str, ...], str | None, str]:
-        """The turn that a message belongs to, its approval if it is a card, what the turn took, who asked for it, and
-        the role it had."""
-        store = self._parts.engine.store
-        approval: str | None = None
-        asker: str | None = None
-        turn: str | None = None
-        try:
-            if target.verb == PostSent.VERB:
-                sent = target.read(PostSent)
-                turn, approval = sent.turn, sent.approval
-            elif target.verb == ChannelMessage.VERB:
-                said = target.read(ChannelMessage)
-                asker = f"{said.surface}:{said.author}"
-                took = await store.by_outside(f"took:{target.id}")
-                if took:
-                    turn = (
-                        took[-1].id if took[-1].verb == TurnStarted.VERB else took[-1].read(TurnSteered).turn
-                    )
-            if turn is None:
-                return None, approval, (), asker, ""
-            ended = await store.by_outside(f"ended:{turn}")
-            if ended:
-                end = ended[-1].read(TurnEnded)
-                return (
-                    turn,
-                    approval,
-                    end.sources,
-                    asker or next((o.person for o in end.origins if o.person), None),
-                    ended[-1].role,
-                )
-            started = (await store.by_ids([turn])).get(turn)
-            if started is None:
-                return turn, approval, (), asker, ""
-            begun = started.read(TurnStarted)
-            prompts = await store.by_ids(begun.takes[:1])
-            first = next(iter(prompts.values()), None)
-            return (
-                turn,
-                approval,
-                begun.sources,
-                asker or (first.read(TurnPrompted).origin.person if first else None),
-                started.role,
-            )
-        except BadInteraction:  # redacted since: the reaction is still recorded, with what is known
-            return turn, approval, (), asker, ""
 
     async def _place(self, place: str) -> Place | None:
         if place not in self._places:

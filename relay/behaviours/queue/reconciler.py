@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Literal
 
-from relay import texts
+from relay import texts, texts_for_agents
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.posting.notices import notices
 from relay.behaviours.queue.concept import QueueQuestions
@@ -66,7 +66,7 @@ class QueueAnswerer:
         lines: list[str] = []
         for each in waiting:
             source = known.get(each.sources[0])
-            words = _words(source) if source is not None else texts.PROMPT_GONE
+            words = _words(source) if source is not None else texts_for_agents.PROMPT_GONE
             since = datetime.fromtimestamp(each.at / 1000, UTC).astimezone(zone)
             who = texts.asker(each.origin.name, each.origin.kind == "watch")
             lines.append(texts.queue_line(each.number, who, words, f"{since:%H:%M:%S}"))
@@ -81,4 +81,4 @@ class QueueAnswerer:
 def _words(source: Interaction) -> str:
     """What somebody said, or why a watch fired."""
     body = source.body
-    return str(body.get("why") or body.get("text") or texts.PROMPT_REDACTED)
+    return str(body.get("why") or body.get("text") or texts_for_agents.PROMPT_REDACTED)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-from relay import texts
+from relay import texts_for_agents as told
 from relay.behaviours.places.concept import Places
 from relay.behaviours.turns.concept import Turns, Waiting
 from relay.errors import SurfaceError
@@ -75,7 +75,12 @@ class Prompts:
                 now = self._parts.clock.now_ms()
                 parts.append(
                     Part(
-                        "continuation", "relay", "system", waiting.continues[:12], now, texts.PROMPT_CONTINUES
+                        "continuation",
+                        "relay",
+                        "system",
+                        waiting.continues[:12],
+                        now,
+                        told.PROMPT_CONTINUES,
                     )
                 )
             for source in waiting.sources:
@@ -83,7 +88,7 @@ class Prompts:
                     parts += await self._of_source(known[source], waiting.role)
         if len(parts) == above:
             now = self._parts.clock.now_ms()
-            parts.append(Part("notice", "relay", "system", "", now, texts.PROMPT_GONE))
+            parts.append(Part("notice", "relay", "system", "", now, told.PROMPT_GONE))
         text = frame(parts, nonce=self._nonce, scope=scope)
         return Prompt(text, self._nonce, dict(self._revisions), above, seen, frozenset(self._gone))
 
@@ -95,7 +100,7 @@ class Prompts:
             if source in known:
                 parts += await self._of_source(known[source], waiting.role, steer=True)
         if not parts:
-            parts = [Part("notice", "relay", "system", "", waiting.at, texts.PROMPT_GONE)]
+            parts = [Part("notice", "relay", "system", "", waiting.at, told.PROMPT_GONE)]
         text = frame(parts, nonce=self._nonce, scope=scope)
         return Prompt(text, self._nonce, dict(self._revisions))
 
@@ -114,9 +119,9 @@ class Prompts:
                 self._revisions[source.id] = len(edits)
                 said = ("text", "blob")
                 body = {**body, **{name: edits[-1].body.get(name) for name in said if not edits[-1].redacted}}
-                facts.append(("edited", texts.PROMPT_EDITED))
+                facts.append(("edited", told.PROMPT_EDITED))
         elif source.verb == "channel.edited":
-            facts.append(("edited", texts.PROMPT_EDITED_NOW))
+            facts.append(("edited", told.PROMPT_EDITED_NOW))
         with_it = [*await self._replied_to(body, facts), *self._brought(body, source)]
         return [*with_it, await self._part(source, body, facts, role, steer=steer)]
 
@@ -133,7 +138,7 @@ class Prompts:
             return Part("fire", name, "watch", name, source.at, text, tuple(facts))
         if source.verb == "channel.deleted":
             message = str(body.get("message", ""))
-            return Part("notice", "relay", "system", message, source.at, texts.PROMPT_TAKEN_BACK)
+            return Part("notice", "relay", "system", message, source.at, told.PROMPT_TAKEN_BACK)
         return Part(
             "steer" if steer else "message",
             str(body.get("name", "")),
@@ -145,19 +150,19 @@ class Prompts:
         )
 
     async def _text(self, body: Any) -> tuple[str, list[tuple[str, str]]]:
-        text = str(body.get("text", texts.PROMPT_REDACTED))
+        text = str(body.get("text", told.PROMPT_REDACTED))
         facts: list[tuple[str, str]] = []
         if body.get("blob"):
             data = await self._parts.blobs.get(str(body["blob"]))
             if data is None:
-                facts.append(("cut", texts.PROMPT_REST_MISSING))
+                facts.append(("cut", told.PROMPT_REST_MISSING))
             else:
                 text = data.decode(errors="replace")
         if len(text) > MOST_BODY:
-            facts.append(("cut", texts.prompt_cut(len(text) - MOST_BODY)))
+            facts.append(("cut", told.prompt_cut(len(text) - MOST_BODY)))
             text = text[:MOST_BODY]
         if body.get("late"):
-            facts.append(("late", texts.PROMPT_LATE))
+            facts.append(("late", told.PROMPT_LATE))
         return text, facts
 
     # -- what comes along -------------------------------------------------------------------------------------------
@@ -216,7 +221,7 @@ class Prompts:
     def _said(self, event: MessageEvent, surface: Surface, *facts: tuple[str, str]) -> Part:
         text = event.text
         if len(text) > MOST_ABOVE_BODY:
-            facts = (*facts, ("cut", texts.prompt_cut(len(text) - MOST_ABOVE_BODY)))
+            facts = (*facts, ("cut", told.prompt_cut(len(text) - MOST_ABOVE_BODY)))
             text = text[:MOST_ABOVE_BODY]
         role = "agent" if event.ours else "bot" if event.person.bot else "person"
         return Part("above", event.person.name, role, event.message, event.sent_at, text, facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discord.http import Route
 
-from relay import texts
+from relay import texts, texts_for_agents
 from relay.ledger.blobs import Blobs
 from relay.surfaces.discord import cards, raw, writing
 from relay.surfaces.discord.api import DiscordApi, Json, Upload
@@ -46,7 +46,9 @@ class Posts:
                 await self.unarchive(place)
                 return await self._send(place, post, nonce, uploads, lines)
             if error.number == FILE_TOO_LARGE and uploads:
-                refused = [texts.file_not_shown(file.name, len(file.data), None) for file in uploads]
+                refused = [
+                    texts_for_agents.file_not_shown(file.name, len(file.data), None) for file in uploads
+                ]
                 return await self._send(place, post, nonce, [], [*lines, *refused])
             raise
 
@@ -98,9 +100,9 @@ class Posts:
         for file in post.files:
             data = await self._blobs.get(file.digest) if file.size <= limit else b""
             if file.size > limit or len(uploads) >= MOST_FILES:
-                lines.append(texts.file_not_shown(file.name, file.size, limit))
+                lines.append(texts_for_agents.file_not_shown(file.name, file.size, limit))
             elif data is None:
-                lines.append(texts.file_gone(file.name))
+                lines.append(texts_for_agents.file_gone(file.name))
             else:
                 uploads.append(Upload(file.name, data))
         return uploads, lines

@@ -1,0 +1,79 @@
+"""What an agent is told: notes in a prompt, and the answers of the relay's tools. Part of the catalogue of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from relay.wording import inline, plural
+
+PROMPT_CONTINUES = (
+    "The relay was restarted while you were working on the messages below, so your turn was cut off. "
+    "Go on where you were. What you had already done may be done: look before you do it again."
+)
+PROMPT_GONE = "The message is no longer in the ledger."
+PROMPT_REDACTED = "(this text was redacted)"
+PROMPT_REST_MISSING = "the rest of this text is missing"
+PROMPT_LATE = "written while the relay was not running"
+
+
+PROMPT_EDITED = "its author has edited it since; this is how it reads now"
+PROMPT_EDITED_NOW = "this replaces what the same message said before"
+PROMPT_TAKEN_BACK = (
+    "Whoever wrote this message has deleted it. What it asked for is not wanted any more; "
+    "go on with the rest, if there is any."
+)
+
+
+def prompt_cut(characters: int) -> str:
+    return f"{characters} characters were left out at the end"
+
+
+TOOL_WITHOUT_TURN = "no turn is running here, so this tool has no authority"
+TOOL_UNDECIDED = "the watch was asked for, but nothing was decided in time; look with watch_list"
+
+
+def tool_unknown(name: str, names: Sequence[str]) -> str:
+    return f"there is no tool {inline(name)!r}; there are {', '.join(names)}"
+
+
+def tool_armed(name: str, what: str) -> str:
+    return f"watching «{inline(name)}»: {inline(what, 200)}"
+
+
+def tool_shared(name: str, size: int) -> str:
+    return f"sharing {inline(name)} ({size} bytes) with the reply"
+
+
+def share_outside(path: str) -> str:
+    return f"{inline(path)} is not a file of this workspace, so it can't be shared"
+
+
+def share_protected(path: str) -> str:
+    return f"files named like {inline(path)} hold secrets, so they can't be shared"
+
+
+def share_failed(path: str, why: str) -> str:
+    return f"{inline(path)} can't be shared: {why}"
+
+
+def share_many(most: int) -> str:
+    return (
+        f"{plural(most, 'file')} are shared by this turn already, which is the most; put more into an archive"
+    )
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    return f"{count / (1 << 20):.1f} MB" if count >= 1 << 20 else f"{max(1, count // 1024)} kB"
+
+
+def file_not_shown(name: str, count: int, limit: int | None) -> str:
+    most = f", and at most {size(limit)} can be shown here" if limit is not None and count > limit else ""
+    return f"📎 {inline(name)} ({size(count)}) could not be shown here{most}. It stands in the workspace."
+
+
+def file_gone(name: str) -> str:
+    return f"📎 {inline(name)} can't be shown: it is not kept any more."
