@@ -6,7 +6,7 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     CLOCK      relay, relay.clock, relay.errors, relay.masking
     LEDGER     relay.ledger.*
     FURNITURE  relay.behaviours and the files right in it
-    PURE       relay.texts*, relay.wording, relay.permissions.profile, watch_supervisor.spec, .gate, notebook_bridge.model
+    PURE       relay.texts*, relay.wording, permissions.profile, watch_supervisor.spec, .gate, notebook_bridge.model
     VERBS      behaviours' verbs.py, relay.config
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
     RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
