@@ -83,7 +83,7 @@ async def test_c1_a_deleted_thread_ends_its_turn_its_queue_and_its_watches_once(
         here.ask("slow 600\nsay never", thread, here.ada)
         await here.server.until(lambda: here.relay.parts.engine.view.of(Turns).state.running)
         here.ask("say neither", thread, here.ada)
-        await here.server.until(lambda: "👀" in thread.seen()[-1].reactions)
+        await here.server.until(lambda: "📥" in thread.seen()[-1].reactions)
         thread.delete()
         await here.server.until(lambda: not here.relay.parts.engine.view.of(Turns).state.running)
         await here.quiet()
@@ -102,7 +102,9 @@ async def test_c2_an_answer_to_a_thread_that_is_gone_stands_in_its_room(tmp_path
         thread.delete()
         await here.answered("precious")
         await here.quiet()
-        assert here.ours() == ["↪ This was for a thread that I can't write in any more:\nprecious"]
+        head, answer = here.ours()
+        assert head.startswith("↪ I can't write in the thread «Doomed» any more (")
+        assert answer == f"precious\n{here.ada.mention}"
 
 
 async def test_c4_an_archived_thread_is_opened_again_and_a_locked_one_is_answered_in_the_room(
@@ -188,7 +190,7 @@ async def test_d7_a_notice_and_an_answer_of_one_turn_are_two_messages(tmp_path: 
         assert len(here.ours()) == 2
 
 
-async def test_a_long_notice_hangs_there_whole_as_a_file(tmp_path: Path) -> None:
+async def test_a_long_notice_comes_in_parts_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         notes = tmp_path / "work" / "notes.md"
         notes.parent.mkdir(exist_ok=True)
@@ -197,16 +199,15 @@ async def test_a_long_notice_hangs_there_whole_as_a_file(tmp_path: Path) -> None
         await here.answered("Watching «notes»")
         await here.quiet()
         notes.write_text("".join(f"line {number} of many\n" for number in range(300)))
-        seen = await here.answered("«notes» (")
-        assert seen.text.endswith("… (all of it is in the file below)")
-        (name,) = seen.files
-        assert name.startswith("message-")
-        (message,) = [m for m in here.room.channel.messages.values() if m.attachments]
-        assert "+line 299 of many" in message.attachments[0].data.decode()
+        await here.answered("+line 299 of many")
         async with here.away():
             pass
         await here.quiet()
-        assert len(here.ours()) == 2
+        parts = here.ours()[1:]
+        assert len(parts) > 2
+        assert all(len(part) <= 2_000 and part.count("```") == 2 for part in parts)
+        lines = [line for part in parts for line in part.split("\n") if line.startswith("+line")]
+        assert lines == [f"+line {number} of many" for number in range(300)]
 
 
 async def test_a_forbidden_room_is_said_and_harms_no_other(tmp_path: Path) -> None:
@@ -228,7 +229,7 @@ async def test_m5_a_message_that_waits_and_is_deleted_is_dropped(tmp_path: Path)
         await here.server.until(lambda: "👀" in here.room.seen()[0].reactions)
         waiting = here.ask("say second")
         here.ask("say third")
-        await here.server.until(lambda: all("👀" in one.reactions for one in here.room.seen()[:3]))
+        await here.server.until(lambda: all("📥" in one.reactions for one in here.room.seen()[1:3]))
         here.olga.delete(waiting)
         await here.answered("third")
         await here.quiet()

@@ -155,12 +155,12 @@ async def test_a_message_of_ours_is_pinned_where_the_surface_pins(opened: Opened
     surface = opened.surface
     if not surface.capabilities.pins:
         return
-    message = await surface.post("main", OutgoingPost("what goes on"), "n1")
-    await surface.pin("main", message)
-    await surface.pin("main", message)
-    await surface.edit("main", message, "what goes on now")
+    message = await surface.post(opened.main, OutgoingPost("what goes on"), "n1")
+    await surface.pin(opened.main, message)
+    await surface.pin(opened.main, message)
+    await surface.edit(opened.main, message, "what goes on now")
     with pytest.raises(SurfaceError) as refused:
-        await surface.pin("main", "m999")
+        await surface.pin(opened.main, opened.unknown)
     assert refused.value.kind == "permanent"
 
 
