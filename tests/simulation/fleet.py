@@ -236,7 +236,7 @@ class Fleet:
                 entropy=entropy,
             )
             watch: Any = _Look(self.settings, version)
-            taker = ConfigTaker(being.relay.parts, watch, ZONE, on_taken=lambda access: None)
+            taker = ConfigTaker(being.relay.parts, watch, ZONE, on_taken=lambda access: ())
             await being.relay.run(taker.run, stop=being.stop)
             being.ended = "stopped"
         except BaseException as error:
