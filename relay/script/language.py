@@ -17,6 +17,7 @@ from relay.errors import RelayError
 from relay.script.steps import (
     LAST,
     Act,
+    Change,
     Choose,
     Count,
     File,
@@ -57,8 +58,9 @@ FORMS: Mapping[str, str] = {
     "react": 'react 🛑 to last, or: react ✅ to "some of its text" as ada',
     "choose": 'choose allow on "some of its text" as ada because "why"',
     "write": "write notes.md the text, or the text in indented lines below",
+    "edit": 'edit "some of its text" to "the new text"',
     "append": "append notes.md the text, or the text in indented lines below",
-    "delete": "delete notes.md",
+    "delete": 'delete notes.md, or a message: delete "some of its text"',
     "rename": "rename old.md new.md",
     "see": 'see "some text" from scout within 5s, or: see 👀 on last',
     "not": 'not "some text" for 2s',
@@ -230,7 +232,13 @@ class _Reader:
                 target = given.target()
                 options = given.options("as", "because")
                 return Choose(value, target, self._as(options), options.get("because", ""))
+            case "edit":
+                target = given.target()
+                given.word("to")
+                return Change(target, _text(given.quote(), FORMS["edit"]))
             case "delete":
+                if given.is_target():
+                    return Change(given.target(), None)
                 return File("delete", _path(given.any("a path")), "")
             case "rename":
                 return File("rename", _path(given.any("a path")), _path(given.any("a new path")))
@@ -360,6 +368,10 @@ class _Given:
         if not text.strip():
             raise Wrong("the text in quotes is empty")
         return text
+
+    def is_target(self) -> bool:
+        """Whether a message is named here: by a text in quotes, or as the last one."""
+        return self.has_quote() or (bool(self._given) and self._given[0] == Word("last"))
 
     def target(self) -> str:
         if self._given and self._given[0] == Word("last"):

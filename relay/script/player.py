@@ -21,6 +21,7 @@ from relay.script.stage import Stage
 from relay.script.steps import (
     EXPECTATIONS,
     LAST,
+    Change,
     Choose,
     Count,
     File,
@@ -170,7 +171,7 @@ class Player:
         place = self._places.get(step.place, step.place)
         act = step.act
         match act:
-            case Say() | React() | Choose() | OpenThread():
+            case Say() | Change() | React() | Choose() | OpenThread():
                 await self._people(act, place, child)
             case File():
                 change(self._stage.workspace(place.partition("/")[0]), act)
@@ -202,12 +203,24 @@ class Player:
                 return f"after {within:g} s there is still: {', '.join(left)}" if left else None
         return None
 
-    async def _people(self, act: Say | React | Choose | OpenThread, place: str, child: Child) -> None:
+    async def _people(
+        self, act: Say | Change | React | Choose | OpenThread, place: str, child: Child
+    ) -> None:
         match act:
             case Say(person, text, to):
                 reply = None if to is None else (await self._target(place, to, child)).told["id"]
                 id = await child.do("post", person=who(person), place=place, text=text, reply_to=reply)
                 await self._shown(lambda: id in self._transcript.messages, child)
+            case Change(target, text):
+                known = await self._target(place, target, child)
+                message, person = str(known.told["id"]), dict(known.told["person"])
+                if text is None:
+                    await child.do("erase", person=person, place=place, message=message)
+                    self._transcript.messages.pop(message, None)
+                    self._say(f"{one_line(known.name)} deleted «{one_line(known.text)[:80]}»")
+                else:
+                    await child.do("edit", person=person, place=place, message=message, text=text)
+                    await self._shown(lambda: known.text == text, child)
             case React(emoji, target, person):
                 message = (await self._target(place, target, child)).told["id"]
                 await child.do(

@@ -23,6 +23,14 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """Who wrote a message edits it to `text`, or deletes it (None)."""
+
+    target: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class React:
     emoji: str
     target: str
@@ -115,6 +123,7 @@ class Process:
 
 Act = (
     Say
+    | Change
     | React
     | Choose
     | OpenThread

@@ -63,6 +63,8 @@ class Transcript:
         match tell.get("kind"):
             case "message" | "edited":
                 self.message(tell["message"], now_ms)
+            case "deleted":
+                self.messages.pop(str(tell["message"]), None)
             case "reaction":
                 known = self.messages.get(str(tell["message"]))
                 if known is not None:

@@ -1,9 +1,9 @@
-"""Edits on Discord, what was said above, and what is forwarded."""
+"""Edits on Discord, and what stands above a message there."""
 
 from pathlib import Path
 
 import pytest
-from on_discord.town import town
+from town import town
 
 from relay.behaviours.turns.concept import Turns
 
@@ -19,6 +19,7 @@ async def test_m5_an_edited_message_that_waits_is_taken_as_edited_over_a_restart
         here.olga.edit(first, f"<@{here.bot.id}> say right")
         async with here.away():
             here.olga.edit(second, f"<@{here.bot.id}> say better")
+        await here.server.until(lambda: bool(here.relay.parts.engine.view.of(Turns).state.running))
         here.ask("!stop")
         await here.answered("better")
         await here.quiet()
@@ -37,10 +38,10 @@ async def test_m5_an_edit_of_a_running_turn_s_message_is_asked_about(tmp_path: P
         assert "edited this message that I'm working on" in card.text
 
 
-async def test_summoned_in_the_middle_the_agent_gets_what_stands_above_and_what_is_forwarded(
+async def test_summoned_in_the_middle_the_agent_gets_what_stands_above(
     tmp_path: Path,
 ) -> None:
     async with town(tmp_path) as here:
         here.zoe.say(here.room, "The build is red.")
         here.ask("above")
-        await here.answered("zoe (person): The build is red.")
+        await here.answered("Zoe (person): The build is red.")

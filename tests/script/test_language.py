@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from relay.script.language import FORMS, read
 from relay.script.steps import (
     LAST,
+    Change,
     Choose,
     Count,
     File,
@@ -49,6 +50,9 @@ def acts(source: str) -> list[object]:
         ("write empty.md", File("write", "empty.md", "")),
         ("append a/b.md more", File("append", "a/b.md", "more\n")),
         ("delete notes.md", File("delete", "notes.md", "")),
+        ('delete "some text"', Change("some text", None)),
+        ("delete last", Change("", None)),
+        ('edit "some text" to "new text"', Change("some text", "new text")),
         ("rename a.md b.md", File("rename", "a.md", "b.md")),
         ('see "done"', Seen("done", None, 10.0)),
         ('see "done" from you within 500ms', Seen("done", "you", 0.5)),

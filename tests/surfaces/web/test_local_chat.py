@@ -363,3 +363,20 @@ def test_an_emoji_is_short_and_visible(text: str) -> None:
 )
 def test_a_name_is_called_whole(text: str, called: bool) -> None:
     assert mentions(text, ["scout"]) is called
+
+
+async def test_only_who_wrote_a_message_edits_or_deletes_it(chat: LocalChat) -> None:
+    ada, olga = Person("ada", "Ada"), Person("owner", "Olga", owner=True)
+    said = await chat.post_as(ada, "main", "helo")
+    ours = await chat.post("main", OutgoingPost("hi"), "n1")
+    for message in (said.message, ours):
+        with pytest.raises(SurfaceError, match="only who wrote it"):
+            await chat.edit_as(olga, "main", message, "other")
+        with pytest.raises(SurfaceError, match="only who wrote it"):
+            await chat.delete_as(olga, "main", message)
+    edited = await chat.edit_as(ada, "main", said.message, "hello")
+    assert (edited.text, edited.edited_at is not None) == ("hello", True)
+    await chat.delete_as(ada, "main", said.message)
+    with pytest.raises(NotThere):
+        await chat.edit_as(ada, "main", said.message, "back")
+    assert [m["text"] for m in await chat.messages("main")] == ["hi"]

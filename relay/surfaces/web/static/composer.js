@@ -9,6 +9,7 @@ export class Composer {
     this.model = model;
     this.drafts = new Map(); // place → what was written there and not sent
     this.replies = new Map(); // place → the message that is answered
+    this.edits = new Map(); // place → the message that is written anew
     this.sending = new Set(); // places with a message on its way
     this.tried = new Map(); // place → {key, nonce}: sent again after a lost answer, it is the same message
     this.text = byId("text");
@@ -24,7 +25,8 @@ export class Composer {
   }
 
   key(event) {
-    if (event.key === "Escape" && this.replies.has(this.model.current)) this.reply(null);
+    if (event.key === "Escape" && this.edits.has(this.model.current)) this.edit(null);
+    else if (event.key === "Escape" && this.replies.has(this.model.current)) this.reply(null);
     // On a touch screen Enter is the only way to a new line, and Send is at hand.
     const touch = matchMedia("(pointer: coarse)").matches;
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || touch) return;
@@ -62,7 +64,18 @@ export class Composer {
     byId("send").disabled = this.sending.has(this.model.current);
   }
 
+  // Writes a message anew in the box; null leaves it as it is.
+  edit(message) {
+    const place = this.model.current;
+    this.replies.delete(place);
+    if (message) this.edits.set(place, message);
+    else this.edits.delete(place);
+    this.put(message ? message.text : "");
+    this.showReply();
+  }
+
   reply(message) {
+    this.edits.delete(this.model.current);
     if (message) this.replies.set(this.model.current, message);
     else this.replies.delete(this.model.current);
     this.showReply();
@@ -70,10 +83,14 @@ export class Composer {
   }
 
   showReply() {
+    const edited = this.edits.get(this.model.current);
     const message = this.replies.get(this.model.current);
     const line = byId("replying");
-    line.hidden = !message;
-    line.replaceChildren(...(message ? [
+    line.hidden = !message && !edited;
+    line.replaceChildren(...(edited ? [
+      h("bdi", {}, `✏️ Editing: ${excerpt(edited.text)}`),
+      h("button", { type: "button", class: "plain", "aria-label": "Don’t edit this", onclick: () => this.edit(null) }, "✕"),
+    ] : message ? [
       h("bdi", {}, `↩ ${message.person.name}: ${excerpt(message.text)}`),
       h("button", { type: "button", class: "plain", "aria-label": "Don’t reply to this", onclick: () => this.reply(null) }, "✕"),
     ] : []));
@@ -102,7 +119,9 @@ export class Composer {
     this.showSending();
     this.fail("");
     try {
-      await post("/api/post", { place, text, reply_to, nonce: this.tried.get(place).nonce });
+      const edited = this.edits.get(place);
+      if (edited) await post("/api/edit", { place, message: edited.id, text });
+      else await post("/api/post", { place, text, reply_to, nonce: this.tried.get(place).nonce });
       this.sent(place, typed);
     } catch (error) {
       if (place === this.model.current) this.fail(`Not sent. ${error.told ?? error} Your text is still here.`);
@@ -115,6 +134,7 @@ export class Composer {
   sent(place, text) {
     this.tried.delete(place);
     this.replies.delete(place);
+    this.edits.delete(place);
     const here = place === this.model.current;
     const now = here ? this.text.value : this.drafts.get(place) ?? "";
     if (now === text) this.drafts.delete(place); // else it was written on meanwhile

@@ -19,6 +19,7 @@ export class Conversation {
     model.on("selected", () => this.redraw());
     model.on("conversation", ({ place, earlier }) => place === model.current && this.redraw(earlier));
     model.on("message", ({ message, fresh }) => this.put(message, fresh));
+    model.on("removed", ({ id }) => byId(`message-${id}`)?.remove());
     model.on("live", () => this.drawLive());
     model.on("facts", () => this.drawLive());
     model.on("places", () => this.drawTitle());

@@ -51,6 +51,10 @@ function buttons(message, model, actions) {
     }, emoji));
   }
   bar.append(h("button", { type: "button", class: "plain", onclick: () => actions.reply(message) }, "reply"));
+  if (!message.ours && message.person.id === model.me.id) {
+    bar.append(h("button", { type: "button", class: "plain", onclick: () => actions.edit(message) }, "edit"));
+    bar.append(h("button", { type: "button", class: "plain", onclick: () => actions.remove(message) }, "delete"));
+  }
   return bar;
 }
 

@@ -84,12 +84,18 @@ export class Model extends EventTarget {
     if (place === this.current) this.changed("message", { message, fresh: false });
   }
 
+  removeMessage(place, id) {
+    if (this.conversations.get(place)?.messages.delete(id) && place === this.current) this.changed("removed", { id });
+  }
+
   takeLine(line) {
     switch (line.kind) {
       case "message":
         return this.addMessage(line.message);
       case "edited":
         return this.changeMessage(line.message.place, line.message.id, line.message);
+      case "deleted":
+        return this.removeMessage(line.place, line.message);
       case "reaction":
         return this.changeMessage(line.place, line.message, { reactions: line.reactions });
       case "refused":

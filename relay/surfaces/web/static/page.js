@@ -32,6 +32,10 @@ const actions = {
   },
   redrawPlaces: () => drawPlaces(model, actions),
   reply: (message) => composer.reply(message),
+  edit: (message) => composer.edit(message),
+  remove: (message) => attempt(async () => {
+    if (confirm("Delete this message?")) await post("/api/delete", { place: message.place, message: message.id });
+  }),
   why: (id) => showWhy(id),
   download: (file) => attempt(() => download(file)),
   react: (message, emoji) => attempt(() => {
