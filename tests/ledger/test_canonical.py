@@ -98,7 +98,7 @@ REFUSED = [
     ["ok", "a\udfffb"],
     b"bytes",
     {1, 2},
-    object(),
+    pytest.param(object(), id="an object"),
     nested(33),
 ]
 
