@@ -150,6 +150,8 @@ def _written(script: Script, folder: Path) -> Path:
         "agents": {AGENT: {"runtime": "scripted"}},
         "people": {human: {} for human in script.humans},
         "rooms": rooms,
+        # A script speaks as fast as it can: what the cap on a person's messages is for does not arise in it.
+        "limits": {"messages_per_minute": 600},
     }
     file = folder / "access.json"
     file.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", "utf-8")

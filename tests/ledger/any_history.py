@@ -75,7 +75,7 @@ class AnyHistory:
         if (
             name == "limit"
         ):  # what no edge would record: a place without room for a word, work without a source
-            return self._rng.choice((40, 2000, 16_000))
+            return self._rng.choice((100, 2000, 16_000))
         value = self._value(kind)
         return (self._ids[-1],) if name == "sources" and value == () else value
 

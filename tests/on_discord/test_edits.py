@@ -15,7 +15,9 @@ async def test_m5_an_edited_message_that_waits_is_taken_as_edited_over_a_restart
         here.ask("slow 600")
         await here.server.until(lambda: bool(here.relay.parts.engine.view.of(Turns).state.running))
         first, second = here.ask("say wrong"), here.ask("say worse")
-        await here.server.until(lambda: all("👀" in one.reactions for one in here.room.seen()[:3]))
+        await here.server.until(
+            lambda: all({"👀", "📥"} & set(one.reactions) for one in here.room.seen()[:3])
+        )
         here.olga.edit(first, f"<@{here.bot.id}> say right")
         async with here.away():
             here.olga.edit(second, f"<@{here.bot.id}> say better")

@@ -33,7 +33,7 @@ async def test_m5_a_message_that_waits_and_is_deleted_gets_no_turn(tmp_path: Pat
         await relay.turn_runs()
         waits = await relay.say("say never", by=ADA)
         await relay.say("say after")
-        await relay.reacted(waits.message, "👀")
+        await relay.reacted(waits.message, "📥")
         await relay.delete(waits.message, by=ADA)
         await relay.until_logged("turn.withdrawn")
         await relay.seen("after")
