@@ -90,7 +90,8 @@ def test_links_say_where_they_go_and_code_what_cant_be_seen(page: Page) -> None:
 def test_earlier_messages_are_loaded_on_wish_without_a_jump(page: Page) -> None:
     for number in range(60):
         write(page, f"!busy {number}" if number % 2 else f"say {number}\nslow 0")
-    expect(page.locator(".message.person")).to_have_count(60)
+    # Not the count: a page too slow for the burst is told to load anew, and then shows the newest alone.
+    expect(page.locator(".message.person").last).to_contain_text("!busy 59")
     page.reload()
     expect(page.locator(".message")).to_have_count(50)
     page.locator("#scroll").evaluate("scroll => scroll.scrollTop = 0")
