@@ -238,8 +238,8 @@ def interruption_forgotten() -> Iterator[None]:
 def steering_not_recorded_as_taken() -> Iterator[None]:
     """A message that went into the running turn stays in the lane as well."""
 
-    async def forget(self: Course, turn: Any, waiting: Any, prompt: str) -> None:
-        await turn.steer(waiting.prompt, prompt)
+    async def forget(self: Course, turn: Any, waiting: Any, prompt: Any) -> None:
+        await turn.steer(waiting.prompt, prompt.text)
         self._unsteerable.add(waiting.prompt)
 
     with patch.object(Course, "_steer_one", forget):

@@ -29,7 +29,7 @@ async def test_m5_a_message_that_waits_is_taken_as_edited(tmp_path: Path) -> Non
 @pytest.mark.trunk
 async def test_m5_a_message_that_waits_and_is_deleted_gets_no_turn(tmp_path: Path) -> None:
     async with living(tmp_path, busy="queue") as relay:
-        await relay.say("slow 4\nsay done")
+        await relay.say("slow 40\nsay done")
         await relay.turn_runs()
         waits = await relay.say("say never", by=ADA)
         await relay.say("say after")
