@@ -211,6 +211,8 @@ class Course:
                 continue
             # What is allowed is these bytes: a request that changed since is not what the person saw.
             allowed = decision.outcome == "allowed" and decision.digest == digest
+            # Its silence counts from the answer on: till now it was the person who was silent.
+            self._heard_at = self.parts.clock.monotonic()
             self._asked.pop(request, None)
             reason = decision.reason or ("" if allowed else decision.outcome)
             with anyio.move_on_after(CALL_LIMIT_S):

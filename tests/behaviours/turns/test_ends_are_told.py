@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import anyio
 import pytest
 from fakes.living import Living, living
 from fakes.puppet import Puppet, PuppetTurn
 
-from relay.agents.runtime import Notice, TextDelta, ToolUpdate, TurnEnded, TurnEvent
+from relay.agents.runtime import ApprovalAsked, Notice, TextDelta, ToolUpdate, TurnEnded, TurnEvent
 from relay.agents.runtime import TurnStatus as Status
 from relay.errors import StoreUnavailable
 from relay.ledger.memory import MemoryStore
@@ -114,9 +115,22 @@ async def test_a_turn_is_ended_at_its_total_limit_however_much_it_says(tmp_path:
 
 
 async def test_waiting_for_a_person_is_not_the_agent_s_silence(tmp_path: Path) -> None:
-    async with living(tmp_path, limits={"turn_silence": 2_000, "approval": 8_000}) as relay:
-        await relay.say("ask make")
-        await relay.seen("not allowed (nobody answered in time): make")
+    puppet = Puppet()
+    limits = {"turn_silence": 60_000, "approval": 200_000}
+    async with living(tmp_path, limits=limits, runtimes=lambda _: {"scripted": puppet}, speed=60) as relay:
+        await relay.say("do it")
+        turn = await puppet.turn()
+        turn.play(ApprovalAsked("r1", "c1", "make", "make", "/"))
+        for _ in range(2_000):
+            if turn.answers:
+                break
+            await anyio.sleep(0.005)
+        assert turn.answers == [("r1", False, "nobody answered in time")]
+        # Its silence counts from the answer on, not from its question: it may think as long as before.
+        await relay.clock.sleep(40)
+        assert turn.cancelled is None
+        turn.play(TextDelta("then not"), TurnEnded("completed"))
+        await relay.seen("then not")
         assert await relay.ends() == ["completed"]
 
 
