@@ -155,7 +155,7 @@ def test_restarts_count_on_whether_stopped_or_killed(tmp_path: Path) -> None:
             numbers.append(answer.json()["position"])
             process.send_signal(signal.SIGTERM if len(numbers) == 2 else signal.SIGKILL)
         assert b"page.db" not in said
-    # Whoever is stopped in the middle of a turn is told so, and that takes a number too: how many depends on the moment.
+    # Whoever is stopped in the middle of a turn is told so, which takes a number too.
     assert numbers[0] < numbers[1] < numbers[2] < 10, "the numbers count on, without a leap"
 
 
