@@ -178,9 +178,10 @@ def _whole(told: Mapping[str, Any]) -> str:
 
 
 def _added(before: str, after: str) -> str:
+    """The lines that came below; else all of what it says now."""
     if before == after:
         return ""
-    return after[len(before) :].strip() if after.startswith(before) else after
+    return after[len(before) :].strip() if after.startswith(before + "\n") else after
 
 
 def plain(text: str) -> str:
