@@ -74,6 +74,10 @@ class Transcript:
                     self.live.pop(tell["place"], None)
                 else:
                     self.live[tell["place"]] = tell["view"]
+            case "answered":
+                self._print(
+                    now_ms, str(tell["place"]), f"⚠️ to {one_line(tell['person'])}: {plain(tell['text'])}"
+                )
             case "thread":
                 place = tell["place"]
                 self._print(
