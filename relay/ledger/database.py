@@ -150,6 +150,8 @@ class Database:
         try:
             await connection.execute_fetchall("PRAGMA journal_mode=WAL")
             await self._migrate(connection, 0)
+            # Here a full disk is an error; at the close SQLite would leave the rest in the WAL, and say nothing.
+            await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             await connection.close()
         fresh.chmod(0o600)

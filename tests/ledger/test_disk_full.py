@@ -180,7 +180,7 @@ async def test_a_stop_on_a_full_disk_is_a_stop(disk: Disk):
     await store.close()
 
 
-@pytest.mark.parametrize("left", [0, 8192, 200_000])
+@pytest.mark.parametrize("left", [0, 8192, 80_000, 140_000, 200_000])
 def test_a_start_on_a_full_disk_says_to_start_again(small_disk: SmallDisk, left: int) -> None:
     state = small_disk.folder / "state"
     state.mkdir()
