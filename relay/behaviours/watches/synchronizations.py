@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import orjson
 
 from relay import texts
+from relay.behaviours.commands import Command, Option, Suggestion
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.config.verbs import ConfigLoaded
-from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.notices import notices
@@ -29,13 +29,37 @@ from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 from watch_supervisor.spec import SpecError, WatchSpec, describe, from_fields, parse_line
 
+
+def armed_here(view: View, scope: str) -> Iterable[Suggestion]:
+    """The names of the watches of a scope."""
+    for armed in view.of(Watches).of_scope(scope):
+        yield Suggestion(armed.spec.name, f"{armed.spec.name} · {describe(armed.spec)}")
+
+
 WATCH = Command(
     "!watch",
     '!watch NAME --file PATH | !watch --in 2h "TEXT" | !watch --at 09:30 "TEXT"',
     texts.ABOUT_WATCH,
     owner_only=True,
+    options=(
+        Option("name", texts.OPTION_NAME, before="--name", quoted=True, suggests=armed_here),
+        Option("file", texts.OPTION_FILE, before="--file", quoted=True),
+        Option("match", texts.OPTION_MATCH, before="--match", quoted=True),
+        Option("in", texts.OPTION_IN, before="--in", quoted=True),
+        Option("at", texts.OPTION_AT, before="--at", quoted=True),
+        Option("text", texts.OPTION_TEXT, before="--text", quoted=True),
+        Option("once", texts.OPTION_ONCE, "switch", before="--once"),
+        Option("notify", texts.OPTION_NOTIFY, "switch", before="--notify"),
+        Option("more", texts.OPTION_MORE),
+    ),
 )
-UNWATCH = Command("!unwatch", "!unwatch NAME", texts.ABOUT_UNWATCH, owner_only=True)
+UNWATCH = Command(
+    "!unwatch",
+    "!unwatch NAME",
+    texts.ABOUT_UNWATCH,
+    owner_only=True,
+    options=(Option("name", texts.OPTION_UNWATCH, required=True, suggests=armed_here),),
+)
 WATCHES = Command("!watches", "!watches", texts.ABOUT_WATCHES)
 
 
