@@ -155,7 +155,9 @@ def own(data: Json, us: str) -> SeenPost | None:
     id = word(data.get("id"))
     kind = number(data.get("type"))
     # What stands for a slash command comes by a webhook of the bot's own.
-    ours = word(obj(data.get("author")).get("id")) == us and (kind == USED or not word(data.get("webhook_id")))
+    ours = word(obj(data.get("author")).get("id")) == us and (
+        kind == USED or not word(data.get("webhook_id"))
+    )
     if not id or not ours or kind not in SPOKEN | {USED}:
         return None
     files = tuple(text(file.get("filename")) for file in objs(data.get("attachments")))
