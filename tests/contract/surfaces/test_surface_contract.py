@@ -9,7 +9,7 @@ from surface_opening import Opened
 
 from relay.behaviours.commands import Command, Suggestion
 from relay.errors import StoreUnavailable, SurfaceError
-from relay.surfaces.surface import Choice, EditEvent, MessageEvent, OutgoingPost, Place
+from relay.surfaces.surface import Choice, CommandEvent, EditEvent, MessageEvent, OutgoingPost, Place
 
 pytestmark = pytest.mark.anyio
 
