@@ -105,6 +105,12 @@ async def test_mistakes_in_access_json_are_told_with_their_lines(patient: Patien
     has(patient.told, "TODO access.json:", "busy")
 
 
+async def test_a_secret_that_stands_in_the_wrong_place_is_not_repeated(patient: Patient) -> None:
+    patient.config["rooms"]["web:main"]["workspace"] = f"access.json/{SECRET}"
+    assert await patient.see() == 1
+    has(patient.told, "[masked")
+
+
 async def test_an_env_file_that_others_may_read_is_told(patient: Patient) -> None:
     path = patient.folder / ".env"
     path.write_text("RELAY_DISCORD_TOKEN=x\n")
