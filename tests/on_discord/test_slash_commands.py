@@ -191,7 +191,7 @@ async def test_an_answer_that_was_lost_on_its_way_changes_nothing(tmp_path: Path
 async def test_a3_it_is_answered_first_and_acts_when_the_relay_has_time(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         await offered(here)
-        async with here.relay.intakes[0]._gap:
+        async with here.relay.intakes[0]._turnstile.alone():
             attempt = here.olga.slash(here.room, here.bot, "busy", mode="queue")
             await here.server.until(lambda: attempt.thinking, within=WITHIN_S, saying="thinking")
             here.server.clock.advance(4)

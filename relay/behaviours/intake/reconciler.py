@@ -21,6 +21,7 @@ from relay.behaviours.intake.reconciler_belonging import turn_of
 from relay.behaviours.intake.reconciler_changes import Changes, kept
 from relay.behaviours.intake.reconciler_clicks import chosen
 from relay.behaviours.intake.reconciler_commands import FilledIn, Refusal
+from relay.behaviours.intake.reconciler_turnstile import Turnstile
 from relay.behaviours.intake.verbs import (
     ChannelMessage,
     ChannelReacted,
@@ -66,7 +67,7 @@ class Intake:
     def __init__(self, parts: Parts, surface: Surface) -> None:
         self._parts = parts
         self._surface = surface
-        self._gap = anyio.Lock()
+        self._turnstile = Turnstile()
         self._changes = Changes(parts, surface)
         self._filled_in = FilledIn(parts, surface)
         self._places: dict[str, Place] = {}
@@ -80,7 +81,7 @@ class Intake:
             while True:
                 await self._parts.clock.sleep(SCAN_EVERY_S)
                 try:
-                    async with self._gap:
+                    async with self._turnstile.alone():
                         await self._close_gaps(list(self._places.values()), boot=False)
                 except (StoreUnavailable, SurfaceError) as error:
                     log.warning("the scan for missed messages waits: %s", error)
@@ -89,7 +90,7 @@ class Intake:
         """A clean stop: record how far everything was taken in."""
         with anyio.move_on_after(5, shield=True):
             try:
-                async with self._gap:
+                async with self._turnstile.alone():
                     await self._close_gaps(list(self._places.values()), boot=False)
             except (StoreUnavailable, SurfaceError) as error:  # the next start reads on from where it stands
                 log.warning("how far was taken in is not recorded: %s", error)
@@ -97,7 +98,7 @@ class Intake:
     # -- gaps -------------------------------------------------------------------------------------------------------
 
     async def ready(self, places: Sequence[Place]) -> None:
-        async with self._gap:
+        async with self._turnstile.alone():
             self._places = {place.place: place for place in places}
             await self._changes.look_at_waiting()
             await self._close_gaps(list(places), boot=not self._began)
@@ -170,7 +171,7 @@ class Intake:
     # -- live events ------------------------------------------------------------------------------------------------
 
     async def message(self, event: MessageEvent) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._take(event, late=False)
 
     async def _take(self, event: MessageEvent, *, late: bool) -> None:
@@ -195,21 +196,42 @@ class Intake:
             brings=bool(event.quotes),
         )
         taken = take(said, self._words)
-        if taken is not None and not await self._kept_out(event, room, role, taken):
-            await self._take_in(event, place, role, taken, target, late, (event.message,))
+        if taken is not None:
+            await self._let_in(event, place, role, taken, target, late=late, key=(event.message,))
 
-    async def _take_in(
+    async def _let_in(
         self,
         event: MessageEvent,
         place: Place,
         role: Role,
         taken: Taken,
         target: Interaction | None,
+        *,
+        late: bool,
+        key: tuple[str, ...],
+    ) -> None:
+        """Record it, unless a limit keeps it out."""
+        room = self._room(place)
+        if role == "owner":  # no limit is for the owner
+            await self._admit(event, place, room, role, taken, target, late=late, key=key)
+            return
+        async with self._turnstile.one_by_one(event.person.id):
+            if not await self._kept_out(event, room, role, taken):
+                await self._admit(event, place, room, role, taken, target, late=late, key=key)
+
+    async def _admit(
+        self,
+        event: MessageEvent,
+        place: Place,
+        room: str,
+        role: Role,
+        taken: Taken,
+        target: Interaction | None,
+        *,
         late: bool,
         key: tuple[str, ...],
     ) -> None:
         """Record what was said to us; with it, that the place is ours from here on, when that is new."""
-        room = self._room(place)
         text = clean_text(event.text)
         cut, blob = await kept(self._parts, text)
         payload = ChannelMessage(
@@ -233,13 +255,14 @@ class Intake:
         )
         scope = self._scope(event.place)
         drafts: list[Draft] = []
+        known = self._parts.engine.view.of(Places).of(scope) is not None
         if self._parts.engine.view.of(CaughtUp).position(self._surface.name, event.place) is None:
             # A new thread, all of which is ours (an earlier message of it may have been missed), or a room that
             # access.json named since the start: from this message on nothing of it may be missed.
             begins = self._thread_begins(place)
             position = event.position - 1
             drafts.append(self._caught_up(event.place, position if begins is None else min(begins, position)))
-        if self._parts.engine.view.of(Places).of(scope) is None:
+        if not known:
             drafts.append(
                 opened(
                     scope,
@@ -268,8 +291,6 @@ class Intake:
 
     async def _kept_out(self, event: MessageEvent, room: str, role: Role, taken: Taken) -> bool:
         """Whether a limit keeps the message out: then that is recorded, and stays so when the message comes again."""
-        if role == "owner":
-            return False  # no limit is for the owner
         store = self._parts.engine.store
         name, scope = self._surface.name, self._scope(event.place)
         if await self._ours(event.message) is not None:
@@ -326,7 +347,7 @@ class Intake:
 
     async def command(self, event: CommandEvent) -> str:
         """It becomes the message that somebody would have typed, under the key of its own id."""
-        async with self._gap:
+        async with self._turnstile.shared():
             line = self._filled_in.line(event)
             if isinstance(line, Refusal):
                 return line.words
@@ -334,23 +355,22 @@ class Intake:
             said = MessageEvent(
                 event.place.place, event.message, event.position, event.person, line.text, event.sent_at
             )
-            room = self._room(event.place)
-            role, taken = self._role(room, event.person), Taken("command", line.word)
-            if not await self._kept_out(said, room, role, taken):
-                key = ("filled in", event.event)
-                await self._take_in(said, event.place, role, taken, None, event.late, key)
+            role = self._role(self._room(event.place), event.person)
+            taken = Taken("command", line.word)
+            key = ("filled in", event.event)
+            await self._let_in(said, event.place, role, taken, None, late=event.late, key=key)
             return self._parts.mask(texts.command_used(event.person.name, line.text))
 
     async def edited(self, event: EditEvent) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._changes.edited(event)
 
     async def deleted(self, place: str, message: str) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._changes.deleted(place, message)
 
     async def reaction(self, event: ReactionEvent) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._take_reaction(event)
 
     async def _take_reaction(self, event: ReactionEvent) -> None:
@@ -398,7 +418,7 @@ class Intake:
         )
 
     async def choice(self, event: ChoiceEvent) -> str | None:
-        async with self._gap:
+        async with self._turnstile.shared():
             place = await self._place(event.place)
             if place is None:
                 return None

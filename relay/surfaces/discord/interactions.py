@@ -148,7 +148,8 @@ class Interactions:
         said = await self._answer(used, THINKING)
         message = raw.word(raw.obj(said.get("interaction")).get("response_message_id"))
         bring = partial(self._bring_command, used, place, name, values, message)
-        self._inbox.put(f"the command /{texts.inline(name, 32)}", bring, kept=True)
+        what = f"the command /{texts.inline(name, 32)} ({used.id})"
+        self._inbox.put(what, bring, place=place.place, kept=True)
 
     async def _bring_command(
         self, used: Used, place: Place, name: str, values: Mapping[str, Value], message: str
@@ -236,7 +237,8 @@ class Interactions:
         if meant is None or not place:
             return
         event = ChoiceEvent(place, message, meant[0], used.person, meant[1], used.id)
-        self._inbox.put(f"a click on {message}", partial(self._bring_choice, event, used.token), kept=True)
+        bring = partial(self._bring_choice, event, used.token)
+        self._inbox.put(f"a click on {message}", bring, place=place, kept=True)
 
     async def _bring_choice(self, event: ChoiceEvent, token: str) -> None:
         told = await self.events.choice(event)
