@@ -361,6 +361,17 @@ async def test_what_is_filled_in_calls_nobody_and_breaks_out_of_nothing(tmp_path
         assert await here.log("turn.stop_asked") == []
 
 
+async def test_a_name_in_what_stands_for_a_late_command_calls_nobody(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        await offered(here)
+        here.olga.user.name = f"<@{here.ada.id}>"
+        here.server.faults.refuse("POST", "/interactions/*/*/callback", 10062)
+        here.olga.slash(here.room, here.bot, "queue")
+        await told(here, "Nothing waits here.")
+        await told(here, f"⌨️ {here.ada.mention}: `!queue`")
+        assert here.ada.pings == []
+
+
 async def test_a_secret_that_is_filled_in_is_not_shown(tmp_path: Path) -> None:
     async with town(tmp_path, start=False) as here:
         here.mask = lambda text: text.replace("hunter2", "•••")
