@@ -104,7 +104,10 @@ class House:
                 kind = rest[0].split("_")[0] if rest else "reconciler"
                 kinds = {"verbs": Floor.VERBS, "synchronizations": Floor.RULES, "reconciler": Floor.ACTING}
                 return Place(kinds.get(kind, Floor.CONCEPTS), f"behaviour {name}", behaviour=True)
-            case ["relay", "texts" | "texts_for_agents" | "texts_for_doctor" | "wording"] | [
+            case [
+                "relay",
+                "texts" | "texts_for_agents" | "texts_for_commands" | "texts_for_doctor" | "wording",
+            ] | [
                 "relay",
                 "permissions",
                 "profile",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 
-from relay import texts
+from relay import texts_for_commands
 from relay.behaviours.commands import Command, Suggestion, Value
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.door import Asking, Away, Doorkeeper
@@ -359,7 +359,7 @@ class Intake:
             taken = Taken("command", line.word)
             key = ("filled in", event.event)
             await self._let_in(said, event.place, role, taken, None, late=event.late, key=key)
-            return self._parts.mask(texts.command_used(event.person.name, line.text))
+            return self._parts.mask(texts_for_commands.command_used(event.person.name, line.text))
 
     async def edited(self, event: EditEvent) -> None:
         async with self._turnstile.shared():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from relay import texts
+from relay import texts_for_commands
 from relay.behaviours.commands import Command, Suggestion, Value, named
 from relay.config import role_of
 from relay.parts import Parts
@@ -56,12 +56,12 @@ class FilledIn:
     def _judged(self, place: Place, person: Person, name: str, values: Mapping[str, Value]) -> Line | Refusal:
         access, room = self._parts.access, room_id(self._surface.name, place)
         if room not in access.rooms:
-            return Refusal(texts.COMMAND_NOT_HERE)
+            return Refusal(texts_for_commands.COMMAND_NOT_HERE)
         role = role_of(access, room, self._surface.name, person.id, bot=person.bot, owner=person.owner)
         if role not in ("owner", "human"):
-            return Refusal(texts.COMMAND_NOT_YOURS)
+            return Refusal(texts_for_commands.COMMAND_NOT_YOURS)
         command = named(self._parts.commands, name)
         line = command.line(values) if command is not None else None
         if command is None or line is None:
-            return Refusal(texts.COMMAND_CHANGED)
+            return Refusal(texts_for_commands.COMMAND_CHANGED)
         return Line(line, command.word)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
+from relay import texts, texts_for_commands
 from relay.behaviours.commands import Command, Option
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import notice
@@ -17,7 +17,7 @@ from relay.behaviours.turns.verbs import TurnPrompted
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-EVERY_ROOM = Option("all", texts.OPTION_EVERY_ROOM, "switch", before="all")
+EVERY_ROOM = Option("all", texts_for_commands.OPTION_EVERY_ROOM, "switch", before="all")
 PAUSE = Command("!pause", "!pause [all]", texts.ABOUT_PAUSE, owner_only=True, options=(EVERY_ROOM,))
 RESUME = Command("!resume", "!resume [all]", texts.ABOUT_RESUME, owner_only=True, options=(EVERY_ROOM,))
 EVERYWHERE = ""

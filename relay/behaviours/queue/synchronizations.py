@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
+from relay import texts, texts_for_commands
 from relay.behaviours.commands import Command, Option, Suggestion
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import notice
@@ -26,7 +26,7 @@ QUEUE = Command(
     "!queue",
     "!queue [drop N]",
     texts.ABOUT_QUEUE,
-    options=(Option("drop", texts.OPTION_DROP, "number", before="drop", suggests=what_waits),),
+    options=(Option("drop", texts_for_commands.OPTION_DROP, "number", before="drop", suggests=what_waits),),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
+from relay import texts, texts_for_commands
 from relay.behaviours.commands import Command, Option
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
@@ -20,7 +20,7 @@ STOP = Command(
     "!stop",
     "!stop [all]",
     texts.ABOUT_STOP,
-    options=(Option("all", texts.OPTION_STOP_ALL, "switch", before="all"),),
+    options=(Option("all", texts_for_commands.OPTION_STOP_ALL, "switch", before="all"),),
 )
 
 

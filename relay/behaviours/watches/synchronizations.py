@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from relay import texts
+from relay import texts, texts_for_commands
 from relay.behaviours.commands import Command, Option, Suggestion
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.config.verbs import ConfigLoaded
@@ -42,15 +42,15 @@ WATCH = Command(
     texts.ABOUT_WATCH,
     owner_only=True,
     options=(
-        Option("name", texts.OPTION_NAME, before="--name", quoted=True, suggests=armed_here),
-        Option("file", texts.OPTION_FILE, before="--file", quoted=True),
-        Option("match", texts.OPTION_MATCH, before="--match", quoted=True),
-        Option("in", texts.OPTION_IN, before="--in", quoted=True),
-        Option("at", texts.OPTION_AT, before="--at", quoted=True),
-        Option("text", texts.OPTION_TEXT, before="--text", quoted=True),
-        Option("once", texts.OPTION_ONCE, "switch", before="--once"),
-        Option("notify", texts.OPTION_NOTIFY, "switch", before="--notify"),
-        Option("more", texts.OPTION_MORE),
+        Option("name", texts_for_commands.OPTION_NAME, before="--name", quoted=True, suggests=armed_here),
+        Option("file", texts_for_commands.OPTION_FILE, before="--file", quoted=True),
+        Option("match", texts_for_commands.OPTION_MATCH, before="--match", quoted=True),
+        Option("in", texts_for_commands.OPTION_IN, before="--in", quoted=True),
+        Option("at", texts_for_commands.OPTION_AT, before="--at", quoted=True),
+        Option("text", texts_for_commands.OPTION_TEXT, before="--text", quoted=True),
+        Option("once", texts_for_commands.OPTION_ONCE, "switch", before="--once"),
+        Option("notify", texts_for_commands.OPTION_NOTIFY, "switch", before="--notify"),
+        Option("more", texts_for_commands.OPTION_MORE),
     ),
 )
 UNWATCH = Command(
@@ -58,7 +58,7 @@ UNWATCH = Command(
     "!unwatch NAME",
     texts.ABOUT_UNWATCH,
     owner_only=True,
-    options=(Option("name", texts.OPTION_UNWATCH, required=True, suggests=armed_here),),
+    options=(Option("name", texts_for_commands.OPTION_UNWATCH, required=True, suggests=armed_here),),
 )
 WATCHES = Command("!watches", "!watches", texts.ABOUT_WATCHES)
 

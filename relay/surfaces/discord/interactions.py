@@ -18,7 +18,7 @@ import anyio
 import anyio.abc
 from discord.http import Route
 
-from relay import texts
+from relay import texts, texts_for_commands
 from relay.behaviours.commands import Suggestion, Value
 from relay.clock import Clock
 from relay.surfaces.discord import cards, raw, slash, writing
@@ -139,11 +139,11 @@ class Interactions:
     async def _command(self, used: Used) -> None:
         place = await self._place(used)
         name, values = slash.filled_in(raw.obj(used.data.get("data")))
-        refused = texts.COMMAND_NOT_HERE
+        refused = texts_for_commands.COMMAND_NOT_HERE
         if place is not None:
             refused = self.events.refuses(place, used.person, name, values)
         if refused is not None or place is None:
-            await self._answer(used, MESSAGE, _private(refused or texts.COMMAND_NOT_HERE))
+            await self._answer(used, MESSAGE, _private(refused or texts_for_commands.COMMAND_NOT_HERE))
             return
         said = await self._answer(used, THINKING)
         message = raw.word(raw.obj(said.get("interaction")).get("response_message_id"))
@@ -185,7 +185,7 @@ class Interactions:
         """A message of our own for a command that could not be answered in time. Raises `DiscordRefused` when it may be
         posted later."""
         body: Json = {
-            "content": texts.command_used(used.person.name, f"/{name}"),
+            "content": texts_for_commands.command_used(used.person.name, f"/{name}"),
             "allowed_mentions": writing.nobody(),
             "nonce": used.id[:25],
             "enforce_nonce": True,
