@@ -69,7 +69,7 @@ class DiscordSurface:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(limit=writing.CHUNK)
+        return Capabilities(limit=writing.CHUNK, pins=True)
 
     @property
     def trouble(self) -> str:
