@@ -298,6 +298,17 @@ def workbench_card(until: str) -> str:
     return f"🔐 a card waits for an answer until {until}"
 
 
+def workbench_cancel(name: str) -> str:
+    return f"✖ Cancel {inline(name, 60)}"
+
+
+def workbench_unpinned(why: str) -> str:
+    return f"\n-# Not pinned: {inline(why, 300)}"
+
+
+WORKBENCH_OWNER_ONLY = "Only the owner may cancel a watch. Nothing was changed."
+
+
 def workbench_rest(lines: int) -> str:
     return f"… and {plural(lines, 'line')} more"
 

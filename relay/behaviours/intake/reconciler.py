@@ -32,7 +32,7 @@ from relay.behaviours.intake.verbs import (
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import PlaceLost, opened
 from relay.behaviours.posting.concept import Outbox
-from relay.behaviours.posting.verbs import PostSent
+from relay.behaviours.posting.verbs import PostRequested, PostSent
 from relay.config import role_of
 from relay.errors import StoreUnavailable, SurfaceError
 from relay.ledger.canonical import clean_text
@@ -373,7 +373,9 @@ class Intake:
             person = f"{self._surface.name}:{event.person.id}"
             said: str | None = None
             if known[event.card].verb != ApprovalAsked.VERB:
-                said = None  # another kind of card, whose behaviour judges it
+                # Another kind of card, whose behaviour judges it; the buttons of a view are the owner's.
+                view = known[event.card].verb == PostRequested.VERB
+                said = texts.WORKBENCH_OWNER_ONLY if view and role != "owner" else None
             elif open_card is None:
                 said = texts.CARD_DECIDED
             elif not open_card.may_be_decided_by(person, role):

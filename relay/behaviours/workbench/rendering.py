@@ -13,21 +13,26 @@ from relay.behaviours.posting.chunks import utf16_len
 from relay.behaviours.turns.concept import Lane, Turns
 from relay.behaviours.watches.concept import Armed, Watches
 from relay.ledger.fold import View
+from relay.surfaces.surface import Choice
 from watch_supervisor.spec import describe
 
 MOST_WAITING = 10
+MOST_BUTTONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """`worth` says that there is something which lasts, so that a scope gets its message at all."""
+    """`worth` says that there is something which lasts, so that a scope gets its message at all; `choices` are its
+    buttons."""
 
     text: str
     worth: bool
+    choices: tuple[Choice, ...] = ()
 
 
-def render(view: View, scope: str, now_ms: int, limit: int) -> Rendered:
-    """The workbench of a scope, within `limit` UTF-16 units. A turn alone is no reason for one: it is shown live."""
+def render(view: View, scope: str, now_ms: int, limit: int, unpinned: str = "") -> Rendered:
+    """The workbench of a scope, within `limit` UTF-16 units. A turn alone is no reason for one: it is shown live.
+    `unpinned` is why it isn't pinned."""
     turns, zone = view.of(Turns), view.of(Configured).zone
     lane = turns.lane(scope)
     watches = view.of(Watches).of_scope(scope)
@@ -43,8 +48,16 @@ def render(view: View, scope: str, now_ms: int, limit: int) -> Rendered:
     lines += [texts.workbench_card(_time(card.deadline, zone, now_ms)) for card in cards]
     lines += _waiting(lane, zone, now_ms)
     lines += [_watch(armed, zone, now_ms) for armed in watches]
-    shown = _within([texts.WORKBENCH, *(lines or [texts.WORKBENCH_EMPTY])], limit)
-    return Rendered(shown, bool(watches or cards or any(w.held for w in lane.waiting)))
+    last = texts.workbench_unpinned(unpinned) if unpinned else ""
+    shown = _within([texts.WORKBENCH, *(lines or [texts.WORKBENCH_EMPTY])], limit - utf16_len(last)) + last
+    worth = bool(watches or cards or any(w.held for w in lane.waiting))
+    choices = [Choice(cancels(armed.armed), texts.workbench_cancel(armed.spec.name)) for armed in watches]
+    return Rendered(shown, worth, tuple(choices[:MOST_BUTTONS]))
+
+
+def cancels(armed: str) -> str:
+    """What a button that takes this watch off says when it is clicked."""
+    return f"off-{armed[:20]}"
 
 
 def _waiting(lane: Lane, zone: ZoneInfo, now_ms: int) -> list[str]:
