@@ -21,14 +21,10 @@ class Narrow:
     pinned: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     edits: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """(when, text)"""
-    buttons: dict[str, tuple[str, tuple[Choice, ...]]] = field(
-        default_factory=dict[str, tuple[str, tuple[Choice, ...]]]
-    )
-    """message → its card and its buttons."""
-    no_pins: str = ""
-    """Why nothing can be pinned."""
     no_edits: str = ""
     """Why nothing can be edited."""
+    refused: int = 0
+    """How many edits were refused for that."""
     gone: set[str] = field(default_factory=set[str])
     """Messages that somebody deleted."""
     locked: dict[str, str] = field(default_factory=dict[str, str])
@@ -57,8 +53,6 @@ class _Surface(ToldWhenReady):
 
     async def pin(self, place: str, message: str) -> None:
         self._there(message)
-        if self._narrow.no_pins:
-            raise SurfaceError(self._narrow.no_pins, "Give it leave.")
         self._narrow.pinned.append((place, message))
 
     async def edit(
@@ -73,13 +67,12 @@ class _Surface(ToldWhenReady):
     ) -> None:
         self._there(message)
         if self._narrow.no_edits:
+            self._narrow.refused += 1
             raise SurfaceError(self._narrow.no_edits)
         if len(text) > self._narrow.limit:
             raise SurfaceError(f"{len(text)} characters are too many.")
         await super().edit(place, message, text, close_card=close_card)
         self._narrow.edits.append((self._now(), text))
-        if card:
-            self._narrow.buttons[message] = (card, tuple(choices))
 
     async def look(self, place: str, message: str) -> MessageEvent | None:
         return None if message in self._narrow.gone else await super().look(place, message)

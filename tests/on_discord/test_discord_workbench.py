@@ -64,9 +64,7 @@ async def test_a_click_on_it_cancels_a_watch_and_is_the_owner_s_alone(tmp_path: 
 
 
 @pytest.mark.parametrize("at", [POSTS, PINS], ids=["posted", "pinned"])
-async def test_a_kill_as_it_is_posted_or_pinned_makes_no_second(
-    tmp_path: Path, at: tuple[str, str]
-) -> None:
+async def test_a_kill_as_it_is_posted_or_pinned_makes_no_second(tmp_path: Path, at: tuple[str, str]) -> None:
     async with town(tmp_path) as here:
         may_pin(here)
         if at == PINS:
