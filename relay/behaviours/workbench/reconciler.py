@@ -21,7 +21,7 @@ from relay.ledger.fold import View
 from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
-from relay.surfaces.surface import Surface
+from relay.surfaces.surface import Choice, Surface
 
 EVERY_S = 1.5
 LONGEST_WAIT_S = 600.0
@@ -125,7 +125,8 @@ class Workbench:
             if why != shown.why:
                 return  # which it says itself: it is looked at again at once
         if self._stands.get(scope) != stands:
-            await surface.edit(place, shown.message, text, card=shown.card, choices=rendered.choices)
+            choices = [Choice(one.value, one.label) for one in rendered.choices]
+            await surface.edit(place, shown.message, text, card=shown.card, choices=choices)
             self._stands[scope] = stands
 
     async def _pin(self, surface: Surface, place: str, message: str) -> str:

@@ -10,10 +10,10 @@ from relay import texts
 from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.posting.chunks import utf16_len
+from relay.behaviours.posting.verbs import CardChoice
 from relay.behaviours.turns.concept import Lane, Turns
 from relay.behaviours.watches.concept import Armed, Watches
 from relay.ledger.fold import View
-from relay.surfaces.surface import Choice
 from watch_supervisor.spec import describe
 
 MOST_WAITING = 10
@@ -27,7 +27,7 @@ class Rendered:
 
     text: str
     worth: bool
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[CardChoice, ...] = ()
 
 
 def render(view: View, scope: str, now_ms: int, limit: int, unpinned: str = "") -> Rendered:
@@ -51,8 +51,11 @@ def render(view: View, scope: str, now_ms: int, limit: int, unpinned: str = "") 
     last = texts.workbench_unpinned(unpinned) if unpinned else ""
     shown = _within([texts.WORKBENCH, *(lines or [texts.WORKBENCH_EMPTY])], limit - utf16_len(last)) + last
     worth = bool(watches or cards or any(w.held for w in lane.waiting))
-    choices = [Choice(cancels(armed.armed), texts.workbench_cancel(armed.spec.name)) for armed in watches]
-    return Rendered(shown, worth, tuple(choices[:MOST_BUTTONS]))
+    choices = [
+        CardChoice(value=cancels(armed.armed), label=texts.workbench_cancel(armed.spec.name))
+        for armed in watches[:MOST_BUTTONS]
+    ]
+    return Rendered(shown, worth, tuple(choices))
 
 
 def cancels(armed: str) -> str:
