@@ -163,3 +163,26 @@ async def test_c7_the_session_of_a_channel_goes_on_after_a_restart(tmp_path: Pat
         assert (tmp_path / "work" / "once.txt").read_text() == "x\n"
         assert len({one.body["session"] for one in await here.log("turn.started")}) == 1
         assert here.room.threads() == []
+
+
+async def test_after_a_burst_each_message_costs_one_mark_and_no_mark_is_left_that_is_untrue(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, busy="queue") as here:
+        reactions = "/channels/*/messages/*/reactions/**"
+        here.ask("slow 600")
+        await runs(here)
+        hold = here.server.faults.hold("PUT", reactions)
+        burst = [here.ask(f"say burst {number}.") for number in range(12)]
+        await hold.reached.wait()
+        here.ask("!stop")
+        await here.answered("burst 11.")
+        before = len(here.server.rest.calls)
+        hold.open()
+        await marked(here, "👀", *(message.id for message in burst))
+        await here.quiet()
+        seen = {one.id: set(one.reactions) for one in here.room.seen()}
+        assert [seen[message.id] for message in burst] == [{"👀"}] * 12
+        asked = [call.method for call in here.server.rest.calls[before:] if "/reactions/" in call.path]
+        assert asked.count("DELETE") <= 1
+        assert asked.count("PUT") <= 13

@@ -176,3 +176,22 @@ async def test_r6_many_changes_are_few_edits_and_the_newest_wins(tmp_path: Path)
         assert 1 < len(at) < 40
         least = 1.4 / here.clock.speed
         assert all(after - before >= least for before, after in itertools.pairwise(at))
+
+
+async def test_a_pause_of_all_rooms_fetches_no_idle_thread_out_of_the_archive(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        thread = here.olga.open_thread(here.room, "Done with")
+        here.ask("!watch a --file a.md", thread)
+        await here.bench("«a»", place=thread)
+        here.ask("!unwatch a", thread)
+        await here.bench("Nothing runs, waits or is watched here.", place=thread)
+        here.clock.jumped_ms += 120_000
+        here.ask("!watch b --file b.md")
+        await here.bench("«b»")
+        await here.quiet()
+        async with here.away():
+            thread.archive()
+        here.ask("!pause all")
+        await here.bench("⏸️")
+        await here.quiet()
+        assert thread.archived

@@ -48,6 +48,8 @@ class Touch:
 
     seq: int
     at: int
+    slight: bool = False
+    """It concerns what runs and waits: where nothing does, it need not be shown."""
 
 
 @dataclass(slots=True)
@@ -96,7 +98,7 @@ class Workbenches(Concept[WorkbenchState]):
     def chosen(self, i: Interaction, p: SettingChosen) -> None:
         if p.name == "paused":
             for scope in self.state.shown:
-                self._touch(scope, i)
+                self._touch(scope, i, slight=True)
 
     @on(PostRequested)
     def requested(self, i: Interaction, p: PostRequested) -> None:
@@ -130,6 +132,6 @@ class Workbenches(Concept[WorkbenchState]):
         if not p.message:
             shown.card = ""
 
-    def _touch(self, scope: str, i: Interaction) -> None:
+    def _touch(self, scope: str, i: Interaction, *, slight: bool = False) -> None:
         self.state.touched.pop(scope, None)
-        self.state.touched[scope] = Touch(i.seq, i.at)
+        self.state.touched[scope] = Touch(i.seq, i.at, slight)

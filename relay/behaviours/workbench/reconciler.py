@@ -14,7 +14,7 @@ from relay.behaviours.places.concept import Places
 from relay.behaviours.posting.notices import limit_of
 from relay.behaviours.posting.verbs import PostRequested
 from relay.behaviours.workbench.concept import Shown, Workbenches
-from relay.behaviours.workbench.rendering import render
+from relay.behaviours.workbench.rendering import idle, render
 from relay.behaviours.workbench.verbs import ViewShown
 from relay.errors import SurfaceError
 from relay.ledger.fold import View
@@ -75,6 +75,8 @@ class Workbench:
                 break
             newest = max(newest, touch.seq)
             found = self._parts.surfaces.of(scope)
+            if touch.slight and scope not in self._stands and idle(view, scope):
+                continue  # a pause of all rooms must not fetch every thread out of the archive
             if found is not None and found[0].capabilities.pins:
                 self._changed[scope] = None
                 if scope not in state.shown:  # what is over at once needs no message

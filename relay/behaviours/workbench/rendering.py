@@ -58,6 +58,13 @@ def render(view: View, scope: str, now_ms: int, limit: int, unpinned: str = "") 
     return Rendered(shown, worth, tuple(choices))
 
 
+def idle(view: View, scope: str) -> bool:
+    """Whether nothing runs, waits or is watched there."""
+    lane = view.of(Turns).lane(scope)
+    cards = any(a.scope == scope for a in view.of(Approvals).state.open.values())
+    return not (lane.running or lane.waiting or cards or view.of(Watches).of_scope(scope))
+
+
 def cancels(armed: str) -> str:
     """What a button that takes this watch off says when it is clicked."""
     return f"off-{armed[:20]}"
