@@ -227,7 +227,7 @@ class Turns(Concept[TurnsState]):
         lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
         if lane.running is not None and lane.running.turn == p.turn:
             lane.running.prompts.append(p.prompt)
-            lane.running.sources.append(p.source)
+            lane.running.sources.extend([s for w in taken for s in w.sources] or [p.source])
             lane.running.origins.extend(w.origin for w in taken)
             lane.running.newest = taken
         if not lane.waiting:
