@@ -72,12 +72,16 @@ class Poster:
         self._first_try: dict[str, float] = {}
         """owed post → when this life tried it first, on the monotonic clock: wall time may have been set since."""
         self._marks: dict[tuple[str, str], bool] = {}
-        """(message, emoji) of the last reactions → whether it was set, or overtaken before that: to take one of those
-        back needs no asking."""
+        """(message, emoji) of the last reactions → whether this life has tried to set it, or it was overtaken before
+        that: to take one of those back needs no asking."""
+        self._inherited: frozenset[str] | None = None
+        """Reactions that an earlier life owed, and may have set."""
 
     def owes(self, view: View) -> Iterable[Item]:
         outbox = view.of(Outbox)
         now = self._parts.clock.now_ms()
+        if self._inherited is None:
+            self._inherited = frozenset(r for owed in outbox.state.reactions.values() for r in owed)
         for scope, reactions in list(outbox.state.reactions.items()):
             first = next(
                 iter(reactions.values())
@@ -292,7 +296,7 @@ class Poster:
         key = (owed.message, owed.emoji)
         if self._overtaken(owed, held):
             if owed.add:
-                self._marks.setdefault(key, False)
+                self._marks.setdefault(key, owed.request in (self._inherited or ()))
             return True
         was_set = self._marks.pop(key, True)
         if owed.add:
