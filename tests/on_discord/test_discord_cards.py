@@ -116,3 +116,16 @@ async def test_a12_a_card_whose_message_was_deleted_is_denied(tmp_path: Path) ->
         await here.answered("after")
         (closed,) = await here.log("approval.closed")
         assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")
+
+
+async def test_a12_a_card_that_was_deleted_while_nobody_listened_is_denied_too(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        here.ask(ASK)
+        card = await here.card()
+        here.server.gateway.faults.refuse_resumes(60)
+        here.server.gateway.faults.drop("MESSAGE_DELETE")
+        here.guild.owner.delete(here.room.channel.messages[card.id])
+        here.server.gateway.cut()
+        await here.answered("after")
+        (closed,) = await here.log("approval.closed")
+        assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")
