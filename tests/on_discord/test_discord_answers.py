@@ -5,12 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fakes.discord import Place
-from town import Town, town
-
-from relay.behaviours.turns.concept import Turns
+from town import town
 
 pytestmark = pytest.mark.anyio
+DAY_MS = 86_400_000
 SEND = ("POST", "/channels/*/messages")
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 
@@ -34,24 +32,19 @@ def balanced(text: str) -> bool:
     return not opened
 
 
-async def runs(here: Town, place: Place) -> None:
-    await here.server.until(
-        lambda: f"discord:{place.id}" in here.relay.parts.engine.view.of(Turns).state.running
-    )
-
-
 async def test_d4_an_answer_stands_in_one_place_also_where_a_thread_begins_at_its_message(
     tmp_path: Path,
 ) -> None:
-    async with town(tmp_path) as here:
-        said = here.ask("slow 5\nsay for the room", by=here.ada)
-        await runs(here, here.room)
+    async with town(tmp_path, limits={"approval": DAY_MS}) as here:
+        said = here.ask("ask go on\nsay for the room", by=here.ada)
+        card = await here.card()
         thread = here.ada.open_thread(here.room, "About that", on=said)
         here.ask("say for the thread", thread, here.ada)
         await here.answered("for the thread", thread)
+        here.olga.click(card, "❌ Deny")
         await here.answered("for the room")
         await here.quiet()
-        assert [len(here.ours()), len(here.ours(thread))] == [1, 1]
+        assert [len(here.ours()), len(here.ours(thread))] == [2, 1], "the card and the answer; the answer"
         assert here.room.threads() == [thread]
 
 
@@ -80,7 +73,7 @@ async def test_d13_an_answer_that_is_streamed_beyond_one_message_says_nothing_tw
     async with town(tmp_path, speed=20) as here:
         words = [f"word{number:03d}" for number in range(400)]
         here.ask(f"stream {' '.join(words[:200])}")
-        await runs(here, here.room)
+        await here.server.until(lambda: "👀" in here.room.seen()[0].reactions)
         here.ask(f"stream {' '.join(words[200:])}")
         await here.answered("word399")
         await here.quiet()
@@ -90,7 +83,7 @@ async def test_d13_an_answer_that_is_streamed_beyond_one_message_says_nothing_tw
 
 async def test_r6_a_stream_of_words_is_few_edits_of_one_status(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
-        here.ask(f"stream {' '.join(f'word{number:03d}' for number in range(200))}\nslow 5\nsay done")
+        here.ask(f"stream {' '.join(f'word{number:03d}' for number in range(200))}\nslow 600")
         seen: set[int] = set()
 
         def newest() -> bool:
@@ -99,11 +92,12 @@ async def test_r6_a_stream_of_words_is_few_edits_of_one_status(tmp_path: Path) -
             return any("word199" in one.text for one in standing)
 
         await here.server.until(newest)
-        await here.answered("done")
+        here.ask("!stop")
+        await here.answered("🛑 Stopped (Olga)")
         await here.quiet()
         (status,) = seen
         at = [call.at for call in here.server.rest.calls if call.path.endswith(f"/messages/{status}")]
-        assert 1 <= len(at) <= 10
+        assert at
         assert all(after - before >= 1.4 / here.clock.speed for before, after in itertools.pairwise(at[:-1]))
 
 
@@ -157,7 +151,7 @@ async def test_f8_f9_a_fence_and_colours_in_a_tool_s_output_stay_inside(tmp_path
 
 
 async def test_f11_a_question_after_sixty_tools_stands_last_and_whole(tmp_path: Path) -> None:
-    async with town(tmp_path, speed=20) as here:
+    async with town(tmp_path, speed=20, limits={"approval": DAY_MS}) as here:
         command = f"deploy --to {'production-' * 30}now"
         here.ask("\n".join([f"tool write f{number}.txt x" for number in range(60)] + [f"ask {command}"]))
         card = await here.card()

@@ -74,11 +74,11 @@ async def test_s4_no_shape_of_a_token_gets_out_in_an_answer_a_card_a_status_or_t
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="relay")
-    async with town(tmp_path, start=False) as here:
+    async with town(tmp_path, start=False, limits={"approval": 86_400_000}) as here:
         await masked_town(here)
         secrets = (TOKEN, here.bot.token)
         lines = [f"say {shape.format(secret)}" for secret in secrets for shape in SHAPES]
-        here.ask("\n".join([*lines[:5], f"say {HOOK}", f"slow 5\nask curl -H 'X: {TOKEN}'"]))
+        here.ask("\n".join([*lines[:5], f"say {HOOK}", f"ask curl -H 'X: {TOKEN}'"]))
         card = await here.card()
         here.olga.click(card, "❌ Deny")
         await here.answered("not allowed")

@@ -148,11 +148,12 @@ class Town:
         return says()[0]
 
     async def answered(self, text: str, place: Place | None = None, times: int = 1) -> Seen:
-        """Wait until the bot has said it; the last of those messages."""
+        """Wait until the bot has said it; the last of those messages. The workbench doesn't count."""
         where = place or self.room
 
         def found() -> list[Seen]:
-            return [one for one in where.seen() if one.author == "relay" and text in one.text]
+            said = [one for one in where.seen() if one.author == "relay" and text in one.text]
+            return [one for one in said if not one.text.startswith(texts.WORKBENCH)]
 
         await self.server.until(
             lambda: len(found()) >= times, within=PATIENCE_S, saying=f"{text!r} of the bot"
