@@ -215,8 +215,8 @@ def reply_and_end_apart() -> Iterator[None]:
     """A reply and the end of its turn are two transactions."""
     admit = Held.admit
 
-    async def one_by_one(self: Held, *drafts: Draft) -> list[Interaction]:
-        return [i for draft in drafts for i in await admit(self, draft)]
+    async def one_by_one(self: Held, *drafts: Draft, **more: Any) -> list[Interaction]:
+        return [i for draft in drafts for i in await admit(self, draft, **more)]
 
     with patch.object(Held, "admit", one_by_one):
         yield
