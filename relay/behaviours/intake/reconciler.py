@@ -390,7 +390,7 @@ class Intake:
             if known[event.card].verb != ApprovalAsked.VERB:
                 # Another kind of card, whose behaviour judges it; the buttons of a view are the owner's.
                 view = known[event.card].verb == PostRequested.VERB
-                said = texts.WORKBENCH_OWNER_ONLY if view and role != "owner" else None
+                said = texts.OWNER_ONLY if view and role != "owner" else None
             elif open_card is None:
                 said = texts.CARD_DECIDED
             elif not open_card.may_be_decided_by(person, role):

@@ -129,7 +129,7 @@ class TurnDriver:
             prompts = Prompts(self.parts)
             prompt = await prompts.for_turn(scope, taken)
         except AgentError as error:
-            await self._fail(scope, taken, room, agent, str(error), held)
+            await self._fail(scope, taken, room, agent, f"{error} {error.advice}".strip(), held)
             return
         started = await self._start(scope, taken, room, agent, session, prompt, held)
         if started is None:
@@ -267,6 +267,7 @@ class TurnDriver:
             model=profile.model,
             effort=profile.effort,
             resume=resume,
+            kept=self.parts.kept,
         )
         with anyio.move_on_after(OPEN_LIMIT_S):
             try:
