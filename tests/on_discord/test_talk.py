@@ -167,6 +167,8 @@ async def test_the_status_of_a_relay_that_was_killed_is_taken_away_by_the_next(t
     async with town(tmp_path) as here:
         here.ask("slow 600\nsay done")
         await here.server.until(lambda: any(t.startswith("⏳") for t in here.room.texts("relay")))
+        noted = tmp_path / "state" / "discord-status.json"
+        await here.server.until(lambda: noted.exists() and len(noted.read_bytes()) > 10)
         async with here.away():
             assert any(t.startswith("⏳") for t in here.room.texts("relay"))
             before = next(one.id for one in here.room.seen() if one.text.startswith("⏳"))
