@@ -263,8 +263,18 @@ class Surface(Protocol):
         """Post once: the same nonce again gives the id of the first message. Returns the message's id."""
         ...
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
-        """Another text for one of our messages; `close_card` takes its buttons away."""
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
+        """Another text for one of our messages; `close_card` takes its buttons away. With `card` its buttons become
+        those of `choices`: only where `pins` says so, since nothing else changes them."""
         ...
 
     async def pin(self, place: str, message: str) -> None:

@@ -79,14 +79,14 @@ async def test_a5_after_a_restart_no_button_is_left_that_does_nothing(tmp_path: 
         first = await here.card()
         async with here.away():
             pass
-        await here.server.until(lambda: len([one for one in here.room.seen() if "🔐" in one.text]) == 2)
-        await here.server.until(lambda: len([one for one in here.room.seen() if one.buttons]) == 1)
+        await here.server.until(lambda: len([text for text in here.ours() if "🔐" in text]) == 2)
+        await here.server.until(lambda: len(here.cards()) == 1)
         card = await here.card()
         assert card.id != first.id
         click = here.olga.click(card, "✅ Allow once")
         await here.answered("after")
         assert not click.failed
-        await here.server.until(lambda: not any(one.buttons for one in here.room.seen()))
+        await here.server.until(lambda: not here.cards())
 
 
 async def test_a_reaction_that_was_set_while_nobody_listened_decides_an_open_card(tmp_path: Path) -> None:
@@ -139,6 +139,19 @@ async def test_a12_a_card_whose_message_was_deleted_is_denied(tmp_path: Path) ->
         here.ask(ASK)
         card = await here.card()
         here.guild.owner.delete(here.room.channel.messages[card.id])
+        await here.answered("after")
+        (closed,) = await here.log("approval.closed")
+        assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")
+
+
+async def test_a12_a_card_that_was_deleted_while_nobody_listened_is_denied_too(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        here.ask(ASK)
+        card = await here.card()
+        here.server.gateway.faults.refuse_resumes(60)
+        here.server.gateway.faults.drop("MESSAGE_DELETE")
+        here.guild.owner.delete(here.room.channel.messages[card.id])
+        here.server.gateway.cut()
         await here.answered("after")
         (closed,) = await here.log("approval.closed")
         assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")

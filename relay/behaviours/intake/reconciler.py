@@ -120,12 +120,14 @@ class Intake:
             raise waits
 
     async def _look_at_cards(self) -> None:
-        """A reaction that was set while nobody listened still decides an open card."""
+        """A reaction that was set while nobody listened still decides an open card, and so does taking it away."""
         for card in list(self._parts.engine.view.of(Outbox).state.cards.values()):
             surface, _, place = card.scope.partition(":")
             if surface == self._surface.name and card.message:
                 for event in await self._surface.reactions(place, card.message):
                     await self._take_reaction(event)
+                if await self._changes.is_gone(place, card.message):
+                    await self._changes.deleted(place, card.message)
 
     async def _close_gap(self, place: Place, *, boot: bool) -> None:
         name = self._surface.name

@@ -6,6 +6,7 @@ from relay import texts
 from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.approvals.verbs import ApprovalAsked
 from relay.behaviours.intake.verbs import ChannelChosen, ClickRefused, Role
+from relay.behaviours.posting.verbs import PostRequested
 from relay.ledger.canonical import clean_text
 from relay.ledger.interaction import Draft
 from relay.parts import Parts
@@ -24,7 +25,9 @@ async def chosen(parts: Parts, surface: str, event: ChoiceEvent, room: str, role
     open_card = parts.engine.view.of(Approvals).state.open.get(event.card)
     said: str | None = None
     if known[event.card].verb != ApprovalAsked.VERB:
-        said = None  # another kind of card, whose behaviour judges it
+        # Another kind of card, whose behaviour judges it; the buttons of a view are the owner's.
+        view = known[event.card].verb == PostRequested.VERB
+        said = texts.OWNER_ONLY if view and role != "owner" else None
     elif open_card is None:
         said = texts.CARD_DECIDED
     elif not open_card.may_be_decided_by(person, role):
