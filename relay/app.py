@@ -142,7 +142,7 @@ async def build(
     engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16), fence=epoch)
     await engine.boot()
     leases = EpochLeases(epoch, store.epoch)
-    blobs = Blobs(state / "blobs")
+    blobs = Blobs(state / "blobs", clock)
     runners: list[Runner] = []
 
     def trouble() -> Mapping[str, str]:
