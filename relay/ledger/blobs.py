@@ -45,7 +45,9 @@ class Blobs:
         digest = hashlib.sha256(data).hexdigest()
         if self._clock is not None:
             now = self._clock.monotonic()
-            self._put_at = {d: at for d, at in self._put_at.items() if at > now - IN_THE_MAKING_S} | {digest: now}
+            self._put_at = {d: at for d, at in self._put_at.items() if at > now - IN_THE_MAKING_S} | {
+                digest: now
+            }
         try:
             await anyio.to_thread.run_sync(self._write, digest, data)
         except OSError as error:

@@ -185,9 +185,11 @@ class Engine:
         return self._models.get(verb)
 
     async def renew_checkpoints(self) -> None:
-        """Have the committer write the cursors and all checkpoints anew, so that none holds what folds have forgotten. A
-        concept that can't be written now has none from then on, and is folded anew at the next boot. Raises
-        `StoreUnavailable`."""
+        """Have the committer write cursors and checkpoints anew, so that none holds what folds have forgotten.
+
+        A concept that can't be written now has none from then on, and is folded anew at the next boot. Raises
+        `StoreUnavailable`.
+        """
         renewal = self._renewal = self._renewal or _Renewal()
         self._work.set()
         await renewal.done.wait()
@@ -370,7 +372,11 @@ class Engine:
     async def _renew(self, renewal: _Renewal) -> None:
         self._renewal = None
         lowest = min(self._cursors.values(), default=self._applied)
-        whole = [c for c in self.view.all() if not self.view.stands_still(type(c))] if self._applied <= lowest else []
+        whole = (
+            [c for c in self.view.all() if not self.view.stands_still(type(c))]
+            if self._applied <= lowest
+            else []
+        )
         try:
             await self.store.save_cursors(self._cursors)
             self._saved_cursor = self._applied

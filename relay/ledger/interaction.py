@@ -211,7 +211,11 @@ class Interaction:
 
     def verifies(self) -> bool:
         """True when the id is that of this record, and the payload (unless redacted) that of its digest."""
-        if self.raw is not None and not self.redacted and digest_of(self.salt or b"", self.raw) != self.digest:
+        if (
+            self.raw is not None
+            and not self.redacted
+            and digest_of(self.salt or b"", self.raw) != self.digest
+        ):
             return False
         return self.id == identify(
             self.verb, self.key, self.actor, self.role, self.scope, self.caused_by, self.version, self.digest

@@ -94,7 +94,9 @@ class MemoryStore:
             self._log[found.seq - 1] = self._keys[found.key] = self._ids[found.id] = left
             for name in found.outside:
                 kept = [left] if name in left.outside else []
-                self._outside[name] = [each for i in self._outside[name] for each in (kept if i is found else [i])]
+                self._outside[name] = [
+                    each for i in self._outside[name] for each in (kept if i is found else [i])
+                ]
 
     async def renew_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
         self._checkpoints = {checkpoint.concept: checkpoint for checkpoint in checkpoints}

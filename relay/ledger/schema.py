@@ -60,7 +60,7 @@ FIRSTS = f"{SELECT} WHERE i.key IN (SELECT value FROM json_each(?))"
 FORGET_NAME = "DELETE FROM outside WHERE name = ?2 AND seq = (SELECT seq FROM interaction WHERE id = ?1)"
 EMPTY = (
     "UPDATE payload SET salt = ?3, body = ?2"
-    " WHERE seq = (SELECT seq FROM interaction WHERE id = ?1) AND salt != ?3 AND length(body) = length(?2)"
+    " WHERE seq = (SELECT seq FROM interaction WHERE id = ?1) AND salt != ?3"
 )
 """A residue is as long as what it stands for, so SQLite writes it over the old bytes instead of moving the row."""
 RAISE_EPOCH = "UPDATE epoch SET value = value + 1 RETURNING value"
@@ -72,5 +72,5 @@ PRAGMAS = (
     "PRAGMA secure_delete=ON",
 )
 """Of the writing connection. FULL: what was acknowledged survives a power cut. A checkpoint at 4,000 pages, since the
-usual 1,000 makes the slowest appends. What is deleted is overwritten (https://www.sqlite.org/pragma.html, secure_delete),
-and costs nothing where nothing is deleted."""
+usual 1,000 makes the slowest appends. What is deleted is overwritten
+(https://www.sqlite.org/pragma.html, secure_delete)."""

@@ -233,12 +233,14 @@ class SqliteStore:
 
     async def scrub(self) -> bool:
         assert self._write is not None, "a read-only store was asked to write"
+        done = False
         with anyio.CancelScope(shield=True):
             async with self._turn:
                 try:
-                    return await scrubbed(self._write)
+                    done = await scrubbed(self._write)
                 except sqlite3.Error as error:
                     raise self._database.told(error) from error
+        return done
 
     async def idle(self) -> None:
         if self._dirty and self._write is not None:

@@ -198,7 +198,10 @@ class TurnDriver:
                 role=taken[0].role,
                 scope=scope,
                 caused_by=payload.takes,
-                outside=[f"took:{source}" for source in payload.sources],
+                outside=[
+                    *(f"took:{source}" for source in payload.sources),
+                    *(f"quotes:{message}" for message in prompt.quotes),
+                ],
             )
         )
         running = held.view.of(Turns).lane(scope).running

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from relay.ledger.interaction import Payload
 from watch_supervisor.spec import WatchSpec
 
+
 def _without_words(body: Mapping[str, Any]) -> dict[str, Any]:
     """Of a watch's options the words of a reminder are a text; name, path and pattern stay."""
     return {name: {**value, "text": None} if name == "spec" else value for name, value in body.items()}

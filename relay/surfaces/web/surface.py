@@ -7,7 +7,7 @@ relay took it: after a crash some may come twice, which the ledger's keys make h
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -27,7 +27,7 @@ from relay.surfaces.surface import (
     SurfaceEvents,
 )
 from relay.surfaces.web.chat import LocalChat, PersonEvent
-from relay.surfaces.web.seen import MOST_OWN_UNITS, DeleteEvent
+from relay.surfaces.web.seen import MOST_OWN_UNITS, DeleteEvent, message_id
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -154,3 +154,19 @@ class WebSurface:
 
     async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
         return []  # the chat keeps each until the relay has it
+
+    # -- what is taken out --------------------------------------------------------------------------------------------
+
+    async def text_of(self, message: str) -> str | None:
+        return await self._chat.text_of(message)
+
+    async def redact(self, messages: Sequence[str]) -> None:
+        await self._chat.take_out(messages)
+
+    async def redact_older(self, after: int, before_ms: int, most: int) -> int:
+        numbers = await self._chat.older(after, before_ms, most)
+        await self._chat.take_out([message_id(number) for number in numbers])
+        return max(numbers, default=after)
+
+    async def scrub(self) -> bool:
+        return await self._chat.scrub()
