@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -351,6 +352,10 @@ async def _run(
         page = PageServer(chat, LedgerFacts(relay.parts), token=key, clock=clock, port=port)
         also.append(page.run)
         options.say(texts.listening(page.url))
+    if find_spec("relay.behaviours.redaction") is not None:
+        from relay.redact import WayIn
+
+        also.append(WayIn(relay.parts).run)
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_until_signal, stop)
