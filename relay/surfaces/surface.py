@@ -281,7 +281,7 @@ class KeepsTexts(Protocol):
     `StoreUnavailable`, and is durable when it returns."""
 
     async def text_of(self, message: str) -> str | None:
-        """What a message says; None when it isn't there, or its text was taken out."""
+        """What a message says: nothing when its text was taken out; None when it isn't there."""
         ...
 
     async def redact(self, messages: Sequence[str]) -> None:

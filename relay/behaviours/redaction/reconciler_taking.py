@@ -55,7 +55,7 @@ async def ask(parts: Parts, typed: str, *, by: str, actor: str, why: str = "") -
     messages: list[str] = []
     for name in found.messages:
         surface, _, message = name.partition(":")
-        if surface in kept and await kept[surface].text_of(message) is not None:
+        if surface in kept and await kept[surface].text_of(message):
             messages.append(name)
     elsewhere = sum(name.partition(":")[0] not in kept for name in found.messages)
     if not residues and not messages:

@@ -15,7 +15,7 @@ from relay.ledger.interaction import Draft, Interaction
 def withdraw_when_redacted(i: Interaction, p: InteractionRedacted, view: View) -> Iterable[Draft]:
     gone = set(p.rows)
     turns = view.of(Turns)
-    for scope in list(turns.state.startable):
+    for scope in [*turns.state.startable, *turns.state.running]:
         for waiting in turns.lane(scope).waiting:
             if set(waiting.sources) <= gone:
                 yield Draft.of(

@@ -12,10 +12,10 @@ GONE = "(redacted)"
 
 
 async def text_of(file: ChatFile, message: str) -> str | None:
-    """What that message says; None when it isn't there, was deleted, or its text was taken out."""
+    """What that message says: nothing when it was deleted or its text taken out; None when it isn't there."""
     rows = await file.fetch("SELECT text FROM message WHERE number = ?", message_number(message))
-    text = str(rows[0][0]) if rows else ""
-    return text if text not in ("", GONE) else None
+    text = str(rows[0][0]) if rows else None
+    return "" if text == GONE else text
 
 
 async def take_out(file: ChatFile, messages: Sequence[str]) -> list[tuple[int, str]]:

@@ -2,67 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from fakes.living import ADA, OWNER, Living, living
-
-from relay import verify
-from relay.behaviours import discover
-from relay.behaviours.redaction.reconciler_plan import NotRedacted
-from relay.behaviours.redaction.reconciler_taking import Asked, ask, is_open
-from relay.ledger.blobs import Blobs
-from relay.ledger.engine import Engine
-from relay.ledger.sqlite import SqliteStore
+from behaviours.redaction.searched_house import MARK, holding, house, redact, sound
+from fakes.living import ADA, OWNER, Living
 
 pytestmark = pytest.mark.anyio
-
-MARK = "Zebra-7741-Quartz"
-
-
-def state_files(folder: Path) -> list[Path]:
-    kept = [folder / "state", *folder.glob("page.db*"), *folder.glob("ledger.db*")]
-    return [file for path in kept for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
-
-
-def holding(folder: Path, mark: str) -> list[str]:
-    """The files of the state folder in which the mark stands, whatever else does."""
-    return [file.name for file in state_files(folder) if mark.encode() in file.read_bytes()]
-
-
-@asynccontextmanager
-async def house(folder: Path, **room: object) -> AsyncIterator[Living]:
-    """A relay on SQLite, all of whose files lie in `folder`; its ledger is closed at the end."""
-    store = await SqliteStore.open(folder / "ledger.db")
-    try:
-        async with living(folder, store=store, **room) as town:
-            yield town
-    finally:
-        await store.close()
-
-
-async def redact(town: Living, id: str) -> Asked:
-    parts = town.relay.parts
-    asked = await ask(parts, id, by="root at the terminal", actor="terminal:root", why="a slip")
-    await town.until(lambda: not is_open(parts, asked.records), "the redaction")
-    return asked
-
-
-async def sound(town: Living) -> None:
-    """The ledger verifies, and a refold from nothing gives what the live folds hold."""
-    await town.quiet()
-    found = await verify.look(town.store, Blobs(town.folder / "state" / "blobs"))
-    assert found.wrong == []
-    assert town.relay.parts.trouble() == {}
-    assert isinstance(town.store, SqliteStore)
-    live = town.relay.parts.engine.view
-    await town.store.renew_checkpoints([])
-    anew = Engine(town.store, tuple(b.furniture for b in discover()), town.clock, lambda: b"s" * 16)
-    await anew.boot()
-    assert anew.trouble() == {}
-    assert anew.view.digest() == live.digest()
 
 
 async def said_and_answered(town: Living) -> str:
@@ -124,6 +71,16 @@ async def one_replied_to(town: Living) -> str:
     return f"web:{said.message}"
 
 
+async def one_that_stood_above(town: Living) -> str:
+    """It was not said to the agent, so the ledger doesn't know it."""
+    said = await town.say(f"between us: {MARK}", by=ADA)
+    await town.say("@scout say something harmless")
+    await town.seen("harmless")
+    (started,) = await town.log("turn.started")
+    assert started.body["above"] == 1
+    return said.message
+
+
 async def one_that_why_told_of(town: Living) -> str:
     said = await town.say(f"say {MARK}")
     await town.seen(MARK)
@@ -169,6 +126,7 @@ STORIES: list[Callable[[Living], Awaitable[str]]] = [
     an_asked_command,
     a_steered_one,
     one_replied_to,
+    one_that_stood_above,
     one_that_why_told_of,
     a_reminder,
     a_fire,
@@ -176,10 +134,12 @@ STORIES: list[Callable[[Living], Awaitable[str]]] = [
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-async def test_no_file_holds_a_text_that_was_redacted(tmp_path: Path, story: Callable[[Living], Awaitable[str]]):
-    async with house(tmp_path) as town:
+async def test_no_file_holds_a_text_that_was_redacted(
+    tmp_path: Path, story: Callable[[Living], Awaitable[str]]
+):
+    async with house(tmp_path, require_mention=story is one_that_stood_above) as town:
         id = await story(town)
-        await town.say("say and something else", by=ADA)
+        await town.say("@scout say and something else", by=ADA)
         await town.seen("and something else")
         await town.quiet()
         assert holding(tmp_path, MARK), "it stood somewhere before"
@@ -191,22 +151,8 @@ async def test_no_file_holds_a_text_that_was_redacted(tmp_path: Path, story: Cal
         again = await redact(town, id)
         assert again.records == (), "a second time changes nothing"
         await town.restart()
-        await town.say("say it goes on", by=OWNER)
+        await town.say("@scout say it goes on", by=OWNER)
         await town.seen("it goes on")
         assert holding(tmp_path, MARK) == []
         await town.stop()
     assert holding(tmp_path, MARK) == []
-
-
-async def test_an_id_that_is_unknown_or_may_mean_several_changes_nothing(tmp_path: Path):
-    async with house(tmp_path) as town:
-        for number in range(40):
-            await town.say(f"!busy queue {number}")
-        await town.quiet()
-        head = town.relay.parts.engine.head
-        ids = [i.id for i in await town.log()]
-        shared = next(a[:4] for a in ids for b in ids if a != b and a[:4] == b[:4]) if False else ""
-        for id in ("web:m999", "m999", "discord:17", "abcdef0123", "", "web:", "took:x", shared or "zz"):
-            with pytest.raises(NotRedacted, match="Nothing was changed"):
-                await redact(town, id)
-        assert town.relay.parts.engine.head == head
