@@ -31,9 +31,10 @@ def holding(folder: Path, mark: str) -> list[str]:
 
 
 @asynccontextmanager
-async def house(folder: Path, **room: object) -> AsyncIterator[Living]:
+async def house(folder: Path, *, ledger: str = "ledger.db", **room: object) -> AsyncIterator[Living]:
     """A relay on SQLite, all of whose files lie in `folder`; its ledger is closed at the end."""
-    store = await SqliteStore.open(folder / "ledger.db")
+    (folder / "state").mkdir(exist_ok=True)
+    store = await SqliteStore.open(folder / ledger)
     try:
         async with living(folder, store=store, **room) as town:
             yield town
