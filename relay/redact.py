@@ -223,14 +223,20 @@ class WayIn:
                 wanted = orjson.loads(await _line(stream))
                 id, why = str(wanted["id"]), str(wanted["why"])
             async with self._slots:
-                asked = await _ask(self._parts, id, why)
-                while is_open(self._parts, asked.records):
-                    await self._parts.engine.moved(self._parts.engine.head)
+                asked = await self._done(id, why)
+                if asked.records:
+                    await self._done(id, why)  # a turn may have taken it in the same moment
             return {"told": told_of(asked)}
         except RelayError as error:
             return {"error": str(error), "advice": error.advice}
         except (orjson.JSONDecodeError, KeyError, TypeError, TimeoutError, anyio.EndOfStream) as error:
             return {"error": f"that is no request ({type(error).__name__})."}
+
+    async def _done(self, id: str, why: str) -> Asked:
+        asked = await _ask(self._parts, id, why)
+        while is_open(self._parts, asked.records):
+            await self._parts.engine.moved(self._parts.engine.head)
+        return asked
 
 
 def peer_of(connection: socket.socket) -> int | None:

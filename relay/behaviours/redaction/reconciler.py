@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import anyio.lowlevel
@@ -16,6 +16,7 @@ import anyio.lowlevel
 from relay.behaviours.redaction.concept import Redactions
 from relay.behaviours.redaction.reconciler_plan import keepers
 from relay.behaviours.redaction.reconciler_taking import (
+    MOST_ROWS,
     complete,
     drop_states,
     in_use,
@@ -162,7 +163,7 @@ class Redactor:
         left = {id: raw for id, i in found.items() if (raw := residue(self._parts, i)) is not None}
         if not left and not anyway:
             return False
-        await held.admit(self._draft(left, sessions, through))
+        await held.admit(*self._drafts(left, list(sessions), through))
         return True
 
     async def _with(self, i: Interaction, held: Held) -> list[Interaction]:
@@ -183,15 +184,19 @@ class Redactor:
         running = set(held.view.of(Turns).state.running.values())
         return [each for each in repeating if each.id not in running]
 
-    def _draft(self, left: Mapping[str, bytes], sessions: Iterable[str], through: int) -> Draft:
-        payload = InteractionRedacted(
-            target="",
-            by="redaction.keep_days",
-            rows=tuple(left),
-            residues=tuple(hashlib.sha256(raw).hexdigest() for raw in left.values()),
-            sessions=tuple(sessions),
-            through=through,
-        )
-        return Draft.of(
-            payload, "old", through, actor="relay", outside=[f"redacted:{id}" for id in payload.rows]
-        )
+    def _drafts(self, left: Mapping[str, bytes], sessions: Sequence[str], through: int) -> list[Draft]:
+        """One redaction; several when what repeats those texts makes it too large for a payload."""
+        ids, drafts = list(left), list[Draft]()
+        for start in range(0, max(len(ids), len(sessions), 1), MOST_ROWS):
+            rows = ids[start : start + MOST_ROWS]
+            payload = InteractionRedacted(
+                target="",
+                by="redaction.keep_days",
+                rows=tuple(rows),
+                residues=tuple(hashlib.sha256(left[id]).hexdigest() for id in rows),
+                sessions=tuple(sessions[start : start + MOST_ROWS]),
+                through=through,
+            )
+            outside = [f"redacted:{id}" for id in rows]
+            drafts.append(Draft.of(payload, "old", through, len(drafts), actor="relay", outside=outside))
+        return drafts
