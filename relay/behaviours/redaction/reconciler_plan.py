@@ -61,6 +61,8 @@ class _Pass:
     """turn that has not ended → its scope."""
     armed: dict[str, str] = field(default_factory=dict[str, str])
     """reminder that is on → its name."""
+    turns: set[str] = field(default_factory=set[str])
+    """Turns whose agent was given it or said it."""
     scopes: set[str] = field(default_factory=set[str])
     words: list[str] = field(default_factory=list[str])
     """Words of reminders, which `!watches` and `!status` repeat."""
@@ -97,13 +99,15 @@ class _Pass:
             case "turn.started":
                 self.running[i.id] = i.scope
                 self.scopes.add(i.scope)
-                if body["session"]:
-                    self.found.sessions[f"{body['runtime']}/{body['session']}"] = None
+                self.turns.add(i.id)
             case "turn.steered":
                 # From here on the turn has it; what it said before can't hold it.
                 self.holds.add(str(body["turn"]))
+                self.turns.add(str(body["turn"]))
                 self.running[str(body["turn"])] = i.scope
                 self.scopes.add(i.scope)
+            case "turn.replied" | "tool.asked":
+                self.turns.add(str(body["turn"]))
             case "turn.ended":
                 self.running.pop(str(body["turn"]), None)
             case "watch.requested" if spec.get("text"):
@@ -151,6 +155,9 @@ async def plan(parts: Parts, typed: str) -> Found:
             again = any(seq <= before for seq in quoting.values())
         await anyio.lowlevel.checkpoint()
     _refuse_at_work(going)
+    for turn in (await store.by_ids(going.turns)).values():
+        if turn.body["session"]:
+            found.sessions[f"{turn.body['runtime']}/{turn.body['session']}"] = None
     return found
 
 

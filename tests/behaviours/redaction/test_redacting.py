@@ -98,6 +98,17 @@ async def a_reminder(town: Living) -> str:
     return f"web:{said.message}"
 
 
+async def a_reminder_over_a_restart(town: Living) -> str:
+    """Its words stand in a checkpoint."""
+    said = await town.say(f'!watch tea --in 60s "{MARK} is ready"')
+    await town.watching("tea")
+    await town.quiet()
+    await town.restart()
+    await town.seen("is ready")
+    await town.until_logged("watch.disarmed")
+    return f"web:{said.message}"
+
+
 async def a_fire(town: Living) -> str:
     notes = town.work / "notes.md"
     notes.parent.mkdir(exist_ok=True)
@@ -129,6 +140,7 @@ STORIES: list[Callable[[Living], Awaitable[str]]] = [
     one_that_stood_above,
     one_that_why_told_of,
     a_reminder,
+    a_reminder_over_a_restart,
     a_fire,
 ]
 
@@ -139,8 +151,8 @@ async def test_no_file_holds_a_text_that_was_redacted(
 ):
     async with house(tmp_path, require_mention=story is one_that_stood_above) as town:
         id = await story(town)
-        await town.say("@scout say and something else", by=ADA)
-        await town.seen("and something else")
+        await town.say("@scout say and something else", place="side")
+        await town.seen("and something else", place="side")
         await town.quiet()
         assert holding(tmp_path, MARK), "it stood somewhere before"
         asked = await redact(town, id)
