@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 HERE = Path(__file__).parent
 PATIENCE_S = 60.0
 DAY_MS = 24 * 3600 * 1000
-FEW_STEPS = ("commit-interaction.redacted", "after-drop", "after-redact", "before-scrub")
-STEPS = ("before-drop", "after-drop", "before-redact", "after-redact")
+FEW_STEPS = ("commit-interaction.redacted", "after-redact")
+STEPS = ("before-drop", "after-drop", "before-redact", "after-redact", "before-scrub")
 LATER_STEPS = ("after-taken", "before-renew", "after-renew", "before-scrub", "after-scrub")
 
 
