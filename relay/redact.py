@@ -22,7 +22,8 @@ import anyio
 import anyio.abc
 import orjson
 
-from relay import app, texts
+from relay import app
+from relay.behaviours.redaction import telling
 from relay.behaviours.redaction.concept import Redactions
 from relay.behaviours.redaction.reconciler_taking import Asked, ask, complete, is_open, take_out
 from relay.clock import SystemClock
@@ -62,10 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
 def told_of(asked: Asked) -> str:
     """What came of a request, for the person at the terminal."""
     if not asked.records:
-        return texts.redact_nothing(asked.target)
-    lines = [texts.redact_done(asked.target, asked.taken)]
+        return telling.redact_nothing(asked.target)
+    lines = [telling.redact_done(asked.target, asked.taken)]
     if asked.elsewhere:
-        lines.append(texts.redact_elsewhere(asked.elsewhere))
+        lines.append(telling.redact_elsewhere(asked.elsewhere))
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio.lowlevel
 
-from relay import texts
+from relay.behaviours.redaction import telling
 from relay.errors import RelayError
 from relay.ledger.chain import find
 from relay.ledger.interaction import Interaction
@@ -135,7 +135,7 @@ async def plan(parts: Parts, typed: str) -> Found:
     for name in _names(target, roots):
         roots |= {quoting.id: quoting for quoting in await store.by_outside(f"quotes:{name}")}
     if not roots and await _page_text(parts, target) is None:
-        raise NotRedacted(texts.redact_unknown(typed))
+        raise NotRedacted(telling.redact_unknown(typed))
     if ":" in target:
         found.messages[target] = None
     going = _Pass(found, set(roots))
@@ -163,10 +163,12 @@ async def plan(parts: Parts, typed: str) -> Found:
 
 def _refuse_at_work(going: _Pass) -> None:
     if going.running:
-        raise NotRedacted(texts.redact_running(next(iter(going.running.values()))), texts.REDACT_AFTER_TURN)
+        raise NotRedacted(
+            telling.redact_running(next(iter(going.running.values()))), telling.REDACT_AFTER_TURN
+        )
     if going.armed:
         name = next(iter(going.armed.values()))
-        raise NotRedacted(texts.redact_armed(name), texts.redact_after_watch(name))
+        raise NotRedacted(telling.redact_armed(name), telling.redact_after_watch(name))
 
 
 def _names(target: str, roots: Mapping[str, Interaction]) -> Iterable[str]:
@@ -189,16 +191,16 @@ async def _meant(parts: Parts, typed: str) -> tuple[str, dict[str, Interaction]]
     known = {name: [i for i in await store.by_outside(name) if _is_text(i)] for name in asked}
     hit = [name for name in asked if known[name] or await _page_text(parts, name) is not None]
     if len(hit) > 1:
-        raise NotRedacted(texts.redact_ambiguous(typed, hit))
+        raise NotRedacted(telling.redact_ambiguous(typed, hit))
     if hit or named:
         name = hit[0] if hit else typed
         return name, await _roots(parts, known.get(name, []))
     matches = await find(store, typed)
     if len(matches) > 1:
         told = [f"{i.id[:12]} ({i.verb})" for i in matches[:5]]
-        raise NotRedacted(texts.redact_ambiguous(typed, told))
+        raise NotRedacted(telling.redact_ambiguous(typed, told))
     if not matches:
-        raise NotRedacted(texts.redact_unknown(typed))
+        raise NotRedacted(telling.redact_unknown(typed))
     return matches[0].id, await _roots(parts, matches)
 
 
