@@ -56,6 +56,14 @@ def parser() -> argparse.ArgumentParser:
     for command in (redact, verify):
         command.add_argument("--state", type=Path, metavar="DIR")
         command.add_argument("--config", type=Path, metavar="FILE")
+    doctor = commands.add_parser(
+        "doctor", help="look what is missing, and say how to mend it; changes nothing"
+    )
+    doctor.add_argument(
+        "--discord", action="store_true", help="look at the bot, its rooms and permissions too"
+    )
+    doctor.add_argument("--config", type=Path, metavar="FILE")
+    doctor.add_argument("--state", type=Path, metavar="DIR")
     return top
 
 
@@ -70,6 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command in ("redact", "verify"):
             # By its name: each takes long to import, and neither needs the other.
             return importlib.import_module(f"relay.{arguments.command}").run(arguments)
+        if arguments.command == "doctor":
+            from relay import app, doctor
+            from relay.masking import Masker, configure
+
+            configure(sys.stderr, logging.ERROR, Masker())
+            options = app.Options(config=arguments.config, state=arguments.state, say=_say)
+            return doctor.run(options, discord=arguments.discord)
         from relay import history
 
         code = history.run(arguments)
