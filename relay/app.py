@@ -17,6 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import tzinfo
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -144,7 +145,7 @@ async def build(
     engine = Engine(store, tuple(b.furniture for b in found), clock, lambda: entropy(16), fence=epoch)
     await engine.boot()
     leases = EpochLeases(epoch, store.epoch)
-    blobs = Blobs(state / "blobs")
+    blobs = Blobs(state / "blobs", clock)
     runners: list[Runner] = []
 
     def trouble() -> Mapping[str, str]:
@@ -374,6 +375,10 @@ async def _run(
         page = PageServer(chat, LedgerFacts(relay.parts), token=key, clock=clock, port=port)
         also.append(page.run)
         options.say(texts.listening(page.url))
+    if find_spec("relay.behaviours.redaction") is not None:
+        from relay.redact import WayIn
+
+        also.append(WayIn(relay.parts).run)
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_until_signal, stop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
 import sys
@@ -46,6 +47,15 @@ def parser() -> argparse.ArgumentParser:
     )
     why.add_argument("--state", type=Path, metavar="DIR")
     why.add_argument("--config", type=Path, metavar="FILE")
+    redact = commands.add_parser("redact", help="take a text out of everything that is kept, for good")
+    redact.add_argument(
+        "id", metavar="ID", help="a message such as web:m17, or the first letters of an id (4 or more)"
+    )
+    redact.add_argument("--why", default="", metavar="TEXT", help="is kept beside who did it and when")
+    verify = commands.add_parser("verify", help="check the ledger: ids, causes, texts, files")
+    for command in (redact, verify):
+        command.add_argument("--state", type=Path, metavar="DIR")
+        command.add_argument("--config", type=Path, metavar="FILE")
     doctor = commands.add_parser(
         "doctor", help="look what is missing, and say how to mend it; changes nothing"
     )
@@ -65,6 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise RelayError("the relay does not run on Windows.", "Run it in WSL.")
         if arguments.command == "up":
             return _up(arguments)
+        if arguments.command in ("redact", "verify"):
+            # By its name: each takes long to import, and neither needs the other.
+            return importlib.import_module(f"relay.{arguments.command}").run(arguments)
         if arguments.command == "doctor":
             from relay import app, doctor
             from relay.masking import Masker, configure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -94,10 +94,11 @@ async def _log(
             if not page or not fresh:
                 break
             before = page[-1].seq
+        gone = await redactions(store, found[:most], zone)
     finally:
         await store.close()
     for i in reversed(found[:most]):
-        print(masker.mask(_json(i) if as_json else line(i, zone)))
+        print(masker.mask(_json(i) if as_json else line(i, zone) + gone.get(i.id, "")))
     if not found:
         print("(nothing matches)", file=sys.stderr)
     return Exit.FINE
@@ -108,6 +109,7 @@ async def _why(path: Path, target: str, zone: tzinfo, masker: Masker) -> int:
     try:
         found = await find(store, target, SURFACES)
         links = await chain_of(store, target, SURFACES)
+        gone = await redactions(store, [link.interaction for link in links], zone)
     finally:
         await store.close()
     if not links:
@@ -118,8 +120,19 @@ async def _why(path: Path, target: str, zone: tzinfo, masker: Masker) -> int:
     if len(found) > 1 and links[0].interaction.id.startswith(target.lower()):
         print(f"({len(found)} ids begin with {target}; this is the newest)")
     for link in links:
-        print(masker.mask(told(link, zone)))
+        print(masker.mask(told(link, zone) + gone.get(link.interaction.id, "")))
     return Exit.FINE
+
+
+async def redactions(store: SqliteStore, found: Sequence[Interaction], zone: tzinfo) -> dict[str, str]:
+    """For each that is redacted: by whom and when."""
+    said: dict[str, str] = {}
+    for i in found:
+        by = await store.by_outside(f"redacted:{i.id}") if i.redacted else []
+        if by:
+            at = datetime.fromtimestamp(by[-1].at / 1000, UTC).astimezone(zone)
+            said[i.id] = f" by {texts.inline(str(by[-1].body.get('by', '?')))} on {at:%Y-%m-%d %H:%M}"
+    return said
 
 
 def line(i: Interaction, zone: tzinfo) -> str:
@@ -148,6 +161,7 @@ def _json(i: Interaction) -> str:
             "scope": i.scope,
             "caused_by": list(i.caused_by),
             "at": i.at,
-            "payload": None if i.redacted else dict(i.body),
+            "redacted": i.redacted,
+            "payload": None if i.raw is None else dict(i.body),
         }
     ).decode()

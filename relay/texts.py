@@ -496,3 +496,6 @@ def made_workspace(room: str, folder: str) -> str:
 
 def not_started(surface: str, why: str) -> str:
     return f"{surface}: not started ({why})."
+
+
+POST_REDACTED = "its text was redacted before it was posted"

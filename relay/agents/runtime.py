@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from relay.errors import AgentError
 from relay.workspaces import Kept
@@ -161,6 +161,16 @@ class Session(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Forgets(Protocol):
+    """A runtime that keeps what was said in the state folder."""
+
+    async def forget(self, state: Path, session: str) -> None:
+        """Take out what stands in `state` of the session's last turn, which is over. One that isn't known is fine.
+        Raises `OSError`."""
+        ...
 
 
 class Runtime(Protocol):

@@ -180,6 +180,22 @@ async def _close(connection: aiosqlite.Connection) -> None:
         await connection.close()
 
 
+async def scrubbed(writer: aiosqlite.Connection) -> bool:
+    """Empty the WAL, in which overwritten pages stand as they were; False when a reader still needs a part of it.
+
+    Most of it is copied while others may write; only the end waits for nobody. Raises `sqlite3.Error`.
+    https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
+    """
+    await writer.execute_fetchall("PRAGMA wal_checkpoint(PASSIVE)")
+    ((before,),) = await writer.execute_fetchall("PRAGMA busy_timeout")
+    await writer.execute_fetchall("PRAGMA busy_timeout = 0")
+    try:
+        ((busy, _, _),) = await writer.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        await writer.execute_fetchall(f"PRAGMA busy_timeout = {int(before)}")
+    return not busy
+
+
 def _wal_pages(wal: Path, page: int, pages: int) -> tuple[int, set[int]]:
     """How many pages the database has by its last commit in the WAL, and which of them stand in the WAL.
 

@@ -48,6 +48,12 @@ class _Admission:
 
 
 @dataclass(slots=True)
+class _Renewal:
+    done: anyio.Event = field(default_factory=anyio.Event)
+    error: RelayError | None = None
+
+
+@dataclass(slots=True)
 class EngineHealth:
     """What `!status` says of the ledger."""
 
@@ -100,6 +106,7 @@ class Engine:
         self._work = anyio.Event()
         self._moved = anyio.Event()
         self._listeners: dict[Callable[[], None], None] = {}
+        self._renewal: _Renewal | None = None
 
     # -- boot -------------------------------------------------------------------------------------------------------
 
@@ -181,6 +188,22 @@ class Engine:
             raise BadInteraction(f"the verb {draft.payload.VERB!r} is not in the catalogue")
         return prepare(draft, at=now, salt=self._salt())
 
+    def model(self, verb: str) -> type[Payload] | None:
+        """The payload of a verb; None for one that no behaviour brings."""
+        return self._models.get(verb)
+
+    async def renew_checkpoints(self) -> None:
+        """Have the committer write cursors and checkpoints anew, so that none holds what folds have forgotten.
+
+        A concept that can't be written now has none from then on, and is folded anew at the next boot. Raises
+        `StoreUnavailable`.
+        """
+        renewal = self._renewal = self._renewal or _Renewal()
+        self._work.set()
+        await renewal.done.wait()
+        if renewal.error is not None:
+            raise renewal.error
+
     @property
     def head(self) -> int:
         """The last interaction that is durable and folded."""
@@ -208,6 +231,9 @@ class Engine:
         the file can't be used any more; whatever was acknowledged stands."""
         task_status.started()
         while True:
+            if self._renewal is not None and not self._drafts:
+                with anyio.CancelScope(shield=True):
+                    await self._renew(self._renewal)
             if not self._drafts and not self._queue:
                 await self._rest()
                 continue
@@ -323,6 +349,8 @@ class Engine:
             if self._restored[concept.NAME] < seq and not self.view.stands_still(type(concept)):
                 self._step(concept, model, step, interaction)
         self._applied = max(self._applied, seq)
+        if interaction.redacted:
+            return  # nothing follows from what was taken out
         for rule in self._rules.get(interaction.verb, ()):
             if self._cursors[rule.name] < seq and rule.name not in self.health.stopped_rules:
                 self._follow(rule, interaction)
@@ -367,6 +395,25 @@ class Engine:
             await self.store.idle()
         except StoreUnavailable as error:
             self.health.trouble = error.told()
+
+    async def _renew(self, renewal: _Renewal) -> None:
+        self._renewal = None
+        lowest = min(self._cursors.values(), default=self._applied)
+        whole = (
+            [c for c in self.view.all() if not self.view.stands_still(type(c))]
+            if self._applied <= lowest
+            else []
+        )
+        try:
+            await self.store.save_cursors(self._cursors)
+            self._saved_cursor = self._applied
+            await self.store.renew_checkpoints(
+                [Checkpoint(c.NAME, c.VERSION, self._applied, c.dump()) for c in whole]
+            )
+            self._checkpointed = self._applied
+        except RelayError as error:
+            renewal.error = error
+        renewal.done.set()
 
     async def _checkpoint(self) -> None:
         lowest = min(self._cursors.values(), default=self._applied)

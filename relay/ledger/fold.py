@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import orjson
 from pydantic import TypeAdapter
@@ -67,6 +67,15 @@ class Concept(Generic[S]):
     def load(self, state: bytes) -> None:
         """Take a dumped state. Raises `pydantic.ValidationError` when it is another version's."""
         self.state = cast("S", TypeAdapter(self.State).validate_json(state))
+
+
+@runtime_checkable
+class InUse(Protocol):
+    """A concept that still needs some records or blobs as they are: their texts are not taken out for being old."""
+
+    def in_use(self) -> Iterable[str]:
+        """Ids of interactions, and digests of blobs."""
+        ...
 
 
 class View:

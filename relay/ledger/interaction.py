@@ -8,7 +8,7 @@ payload), so the chain still verifies when a payload is redacted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 
@@ -17,6 +17,10 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, ValidationError
 
 from relay.errors import BadInteraction
 from relay.ledger.canonical import canonical, sha256
+
+GONE_SALT = b"redacted payload"
+"""Stands in the place of the salt of a payload whose texts were taken out: what is left is not what the digest is of,
+and without the salt what was there can't be guessed back."""
 
 MAX_PAYLOAD = 64 * 1024
 """Bytes of a canonical payload; what is larger is a blob, referenced by digest."""
@@ -32,6 +36,18 @@ class Payload(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     VERB: ClassVar[str] = ""
     VERSION: ClassVar[int] = 1
+    TEXTS: ClassVar[Mapping[str, Any]] = {}
+    """The fields that redaction empties → what then stands there. No fold may keep what stands in them for longer than
+    the work lasts that they belong to."""
+
+    @classmethod
+    def emptied(cls, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A body without its texts: the same body when it has none. It must still be read by the model. Pure."""
+        return {name: cls.TEXTS.get(name, value) for name, value in body.items()}
+
+    def blobs(self) -> tuple[str, ...]:
+        """Digests of the blobs that hold a text of this payload; another payload with the same text names the same."""
+        return ()
 
     @classmethod
     def upcast(cls, version: int, body: dict[str, Any]) -> dict[str, Any]:
@@ -145,16 +161,17 @@ class Interaction:
 
     @property
     def redacted(self) -> bool:
-        """True when the payload was taken out; the record itself stays."""
-        return self.raw is None
+        """True when the texts were taken out, or the whole payload; the record itself stays."""
+        return self.raw is None or self.salt == GONE_SALT
 
     @property
     def body(self) -> Mapping[str, Any]:
-        """The decoded payload as it was written; empty when redacted."""
+        """The decoded payload as it was written; what is left of it when it was redacted."""
         return cast("Mapping[str, Any]", orjson.loads(self.raw)) if self.raw is not None else {}
 
     def read(self, model: type[P]) -> P:
-        """The payload as `model`. Raises `BadInteraction` when it is redacted, another verb's, or malformed."""
+        """The payload as `model`, of a redacted one without its texts. Raises `BadInteraction` when nothing of it is
+        left, when it is another verb's, or malformed."""
         if isinstance(self._parsed, model):
             return self._parsed
         if self.raw is None:
@@ -173,13 +190,57 @@ class Interaction:
         self._parsed = parsed
         return parsed
 
+    def emptied(self, residue: bytes, names: Collection[str] = ()) -> Interaction:
+        """The record as it is once that residue stands for its payload and it is no longer known by those names."""
+        return Interaction(
+            seq=self.seq,
+            id=self.id,
+            key=self.key,
+            verb=self.verb,
+            actor=self.actor,
+            role=self.role,
+            scope=self.scope,
+            caused_by=self.caused_by,
+            version=self.version,
+            digest=self.digest,
+            at=self.at,
+            salt=GONE_SALT,
+            raw=residue,
+            outside=tuple(name for name in self.outside if name not in names),
+        )
+
     def verifies(self) -> bool:
         """True when the id is that of this record, and the payload (unless redacted) that of its digest."""
-        if self.raw is not None and digest_of(self.salt or b"", self.raw) != self.digest:
+        if (
+            self.raw is not None
+            and not self.redacted
+            and digest_of(self.salt or b"", self.raw) != self.digest
+        ):
             return False
         return self.id == identify(
             self.verb, self.key, self.actor, self.role, self.scope, self.caused_by, self.version, self.digest
         )
+
+
+def residue_of(i: Interaction, model: type[Payload]) -> bytes | None:
+    """What is left of a payload without its texts, as long as it was; None when there is nothing to take out.
+
+    The length is kept so that the store can write it over the old bytes in place: a row that moves leaves copies of its
+    neighbours behind. Pure: the same record always gives the same residue. Raises `BadInteraction` when the model can't
+    read what would be left.
+    """
+    if i.raw is None or i.redacted:
+        return None
+    body = i.body
+    left = model.emptied(body)
+    if left == body:
+        return None
+    raw = orjson.dumps(left, option=orjson.OPT_SORT_KEYS)
+    if len(raw) > len(i.raw):
+        raise BadInteraction(f"{i.verb} {i.id[:10]} would grow when its texts are taken out")
+    if i.version == model.VERSION:
+        model.model_validate_json(raw)
+    return raw + b" " * (len(i.raw) - len(raw))
 
 
 def digest_of(salt: bytes, body: bytes) -> bytes:
@@ -247,10 +308,15 @@ def prepare(draft: Draft, *, at: int, salt: bytes) -> Interaction:
         at=at,
         salt=salt,
         raw=raw,
-        outside=tuple(dict.fromkeys(draft.outside)),
+        outside=tuple(dict.fromkeys((*draft.outside, *map(blob_name, payload.blobs())))),
     )
     # Not the draft's own object: what is folded live must be what a replay will parse.
     return made
+
+
+def blob_name(digest: str) -> str:
+    """The outside name under which the records are found that name a blob. It goes with their texts."""
+    return f"blob:{digest}"
 
 
 def _has_surrogates(text: str) -> bool:

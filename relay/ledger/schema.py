@@ -57,8 +57,20 @@ HEAD = "SELECT coalesce(max(seq), 0) FROM interaction"
 EPOCH = "SELECT value FROM epoch"
 WRITTEN_SINCE = "SELECT seq FROM interaction WHERE seq > ?"
 FIRSTS = f"{SELECT} WHERE i.key IN (SELECT value FROM json_each(?))"
+FORGET_NAME = "DELETE FROM outside WHERE name = ?2 AND seq = (SELECT seq FROM interaction WHERE id = ?1)"
+EMPTY = (
+    "UPDATE payload SET salt = ?3, body = ?2"
+    " WHERE seq = (SELECT seq FROM interaction WHERE id = ?1) AND salt != ?3"
+)
+"""A residue is as long as what it stands for, so SQLite writes it over the old bytes instead of moving the row."""
 RAISE_EPOCH = "UPDATE epoch SET value = value + 1 RETURNING value"
 
-PRAGMAS = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=4000")
+PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA wal_autocheckpoint=4000",
+    "PRAGMA secure_delete=ON",
+)
 """Of the writing connection. FULL: what was acknowledged survives a power cut. A checkpoint at 4,000 pages, since the
-usual 1,000 makes the slowest appends."""
+usual 1,000 makes the slowest appends. What is deleted is overwritten
+(https://www.sqlite.org/pragma.html, secure_delete)."""

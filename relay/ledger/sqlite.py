@@ -19,13 +19,15 @@ import anyio
 import orjson
 
 from relay.errors import DamagedDatabase, StoreUnavailable
-from relay.ledger.database import Database
-from relay.ledger.interaction import Interaction
+from relay.ledger.database import Database, scrubbed
+from relay.ledger.interaction import GONE_SALT, Interaction, blob_name
 from relay.ledger.schema import (
     ADMIT,
     ADMIT_MORE,
+    EMPTY,
     EPOCH,
     FIRSTS,
+    FORGET_NAME,
     HEAD,
     MIGRATIONS,
     PRAGMAS,
@@ -33,7 +35,7 @@ from relay.ledger.schema import (
     SELECT,
     WRITTEN_SINCE,
 )
-from relay.ledger.store import Checkpoint, Group, Outcome
+from relay.ledger.store import Checkpoint, Group, Outcome, Residue
 
 _ID = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -65,6 +67,8 @@ class SqliteStore:
         self._head = 0
         self._epoch = 0
         self._dirty = False
+        # Of the committer and of whoever redacts: what one writes must not fall into the other's transaction.
+        self._turn = anyio.Lock(fast_acquire=True)
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -117,18 +121,19 @@ class SqliteStore:
                 expected += 2 + len(record.outside)
         if not rows:
             return [self._outcome(group, None, {}) for group in groups]
-        try:
-            before = self._write.total_changes
-            await (self._one if len(rows) <= ONE_STATEMENT else self._many)(self._write, rows)
-        except sqlite3.Error as error:
-            raise self._database.told(error) from error
-        self._dirty = True
-        if self._write.total_changes - before == expected:  # the common case: each of them is new
-            written, firsts = None, dict[str, Interaction]()
-            self._head += len(rows)
-        else:
-            written, firsts = await self._look_back(self._write, rows)
-            self._head = max(written, default=self._head)
+        async with self._turn:
+            try:
+                before = self._write.total_changes
+                await (self._one if len(rows) <= ONE_STATEMENT else self._many)(self._write, rows)
+            except sqlite3.Error as error:
+                raise self._database.told(error) from error
+            self._dirty = True
+            if self._write.total_changes - before == expected:  # the common case: each of them is new
+                written, firsts = None, dict[str, Interaction]()
+                self._head += len(rows)
+            else:
+                written, firsts = await self._look_back(self._write, rows)
+                self._head = max(written, default=self._head)
         return [self._outcome(group, written, firsts) for group in groups]
 
     async def _one(self, write: aiosqlite.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -181,41 +186,70 @@ class SqliteStore:
 
     async def begin_epoch(self) -> int:
         assert self._write is not None, "a read-only store was asked to write"
-        try:
-            rows = await self._write.execute_fetchall(RAISE_EPOCH)
-        except sqlite3.Error as error:
-            raise self._database.told(error) from error
+        async with self._turn:
+            try:
+                rows = await self._write.execute_fetchall(RAISE_EPOCH)
+            except sqlite3.Error as error:
+                raise self._database.told(error) from error
         self._epoch = int(next(iter(rows))[0])
         return self._epoch
 
     async def save_cursors(self, cursors: Mapping[str, int]) -> None:
-        await self._save("INSERT OR REPLACE INTO cursor VALUES (?, ?)", list(cursors.items()))
+        await self._save(("INSERT OR REPLACE INTO cursor VALUES (?, ?)", list(cursors.items())))
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        row = (checkpoint.concept, checkpoint.version, checkpoint.seq, checkpoint.state)
-        await self._save("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)", [row])
+        await self._save(("INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?)", [_checkpoint(checkpoint)]))
 
-    async def _save(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    async def renew_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        # A DELETE of all rows overwrites each page of the table whole, also what an earlier move of a row left behind.
+        await self._save(
+            ("DELETE FROM checkpoint", [()]),
+            ("INSERT INTO checkpoint VALUES (?, ?, ?, ?)", [_checkpoint(each) for each in checkpoints]),
+        )
+
+    async def redact(self, residues: Sequence[Residue]) -> None:
+        await self._save(
+            (FORGET_NAME, [(bytes.fromhex(r.id), blob_name(digest)) for r in residues for digest in r.blobs]),
+            (EMPTY, [(bytes.fromhex(r.id), r.raw, GONE_SALT) for r in residues]),
+        )
+
+    async def _save(self, *statements: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
+        """One transaction. Not to be cut in two by a cancellation: the next one would fall into it."""
         assert self._write is not None, "a read-only store was asked to write"
-        try:
-            await self._write.execute_fetchall("BEGIN IMMEDIATE")
-            try:
-                await self._write.executemany(statement, rows)
-                await self._write.execute_fetchall("COMMIT")
-            except BaseException:
-                if self._write.in_transaction:
-                    await self._write.execute_fetchall("ROLLBACK")
-                raise
-        except sqlite3.Error as error:
-            raise self._database.told(error) from error
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                try:
+                    await self._write.execute_fetchall("BEGIN IMMEDIATE")
+                    try:
+                        for statement, rows in statements:
+                            await self._write.executemany(statement, rows)
+                        await self._write.execute_fetchall("COMMIT")
+                    except BaseException:
+                        if self._write.in_transaction:
+                            await self._write.execute_fetchall("ROLLBACK")
+                        raise
+                except sqlite3.Error as error:
+                    raise self._database.told(error) from error
+
+    async def scrub(self) -> bool:
+        assert self._write is not None, "a read-only store was asked to write"
+        done = False
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                try:
+                    done = await scrubbed(self._write)
+                except sqlite3.Error as error:
+                    raise self._database.told(error) from error
+        return done
 
     async def idle(self) -> None:
         if self._dirty and self._write is not None:
             self._dirty = False
-            try:
-                await self._write.execute_fetchall("PRAGMA wal_checkpoint(PASSIVE)")
-            except sqlite3.Error as error:
-                raise self._database.told(error) from error
+            async with self._turn:
+                try:
+                    await self._write.execute_fetchall("PRAGMA wal_checkpoint(PASSIVE)")
+                except sqlite3.Error as error:
+                    raise self._database.told(error) from error
 
     async def close(self) -> None:
         try:
@@ -281,6 +315,10 @@ class SqliteStore:
         async with self._asking() as ask:
             rows = await ask.execute_fetchall("SELECT concept, version, seq, state FROM checkpoint")
         return {str(row[0]): Checkpoint(str(row[0]), int(row[1]), int(row[2]), bytes(row[3])) for row in rows}
+
+
+def _checkpoint(checkpoint: Checkpoint) -> tuple[Any, ...]:
+    return (checkpoint.concept, checkpoint.version, checkpoint.seq, checkpoint.state)
 
 
 def _row(record: Interaction, fence: int | None) -> tuple[Any, ...]:

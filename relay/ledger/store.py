@@ -32,6 +32,15 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Residue:
+    """What is left of the record `id` without its texts (see `residue_of`), and the blobs that it named."""
+
+    id: str
+    raw: bytes
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A concept's state as it was at `seq`: a cache, refolded when it is missing or of another version."""
 
@@ -94,6 +103,21 @@ class Store(Protocol):
     async def checkpoints(self) -> dict[str, Checkpoint]: ...
 
     async def save_checkpoint(self, checkpoint: Checkpoint) -> None: ...
+
+    async def redact(self, residues: Sequence[Residue]) -> None:
+        """Put the residues in the place of the payloads, and forget the salts and the names of the blobs; in one
+        transaction, durable when it returns. A record that is unknown or redacted already is passed over. Raises
+        `StoreUnavailable`."""
+        ...
+
+    async def renew_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        """Those and no others, with nothing left of what stood there before."""
+        ...
+
+    async def scrub(self) -> bool:
+        """Take out of the store's own files what was overwritten or deleted. False when somebody who reads just now
+        keeps a part of it there: to be called again. Raises `StoreUnavailable`."""
+        ...
 
     async def idle(self) -> None:
         """Called when nothing waits: the time for housekeeping (SQLite: a WAL checkpoint)."""

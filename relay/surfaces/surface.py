@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from relay.behaviours.commands import Command, Suggestion, Value
 
@@ -318,6 +318,29 @@ class Surface(Protocol):
     async def reactions(self, place: str, message: str) -> Sequence[ReactionEvent]:
         """The reactions of people that decide a card, as they stand on a message: a surface that may have missed
         some tells them again. Empty where none can be missed, and for a message that is gone."""
+        ...
+
+
+@runtime_checkable
+class KeepsTexts(Protocol):
+    """A surface whose messages stand in the state folder: what is redacted has to go there too. Each call raises
+    `StoreUnavailable`, and is durable when it returns."""
+
+    async def text_of(self, message: str) -> str | None:
+        """What a message says: nothing when its text was taken out; None when it isn't there."""
+        ...
+
+    async def redact(self, messages: Sequence[str]) -> None:
+        """Take the texts of those messages out, as far as they are there."""
+        ...
+
+    async def redact_older(self, after: int, before_ms: int, most: int) -> int:
+        """The same with the next `most` messages past the position `after`, as far as they were written before that
+        time; the position of the last of them, `after` when there was none."""
+        ...
+
+    async def scrub(self) -> bool:
+        """As `Store.scrub`."""
         ...
 
 

@@ -32,6 +32,7 @@ GOES_WITH = {
     "queue": set[str](),
     "loop_guard": set[str](),
     "rate_cap": set[str](),
+    "redaction": {"relay.redact"},
     "retries": set[str](),
     "status": {"relay.history", "relay.script", "relay.surfaces.web.ledger_facts"},
     "stopping": set[str](),

@@ -18,6 +18,7 @@ from relay.behaviours.intake.reconciler import Intake
 from relay.behaviours.posting import reconciler as posting
 from relay.behaviours.turns import reconciler_course
 from relay.behaviours.watches.reconciler import WatchRunner
+from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.ledger.reconciler import Held
 from relay.ledger.sqlite import SqliteStore
@@ -39,6 +40,11 @@ POINTS: dict[str, tuple[type, str]] = {
     "steer": (ScriptedTurn, "steer"),
     "answer": (ScriptedTurn, "answer"),
     "step": (Journal, "done"),
+    "drop": (Blobs, "drop"),
+    "redact": (SqliteStore, "redact"),
+    "taken": (LocalChat, "take_out"),
+    "renew": (Engine, "renew_checkpoints"),
+    "scrub": (SqliteStore, "scrub"),
 }
 """Where the process can die: `before-NAME` and `after-NAME`; and `commit-VERB`, right after one is durable."""
 

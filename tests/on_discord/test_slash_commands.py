@@ -139,7 +139,7 @@ async def test_its_message_stands_for_it_answers_reply_to_it_and_people_react_to
             within=WITHIN_S,
             saying="it runs again",
         )
-        echo = await told(here, "`!retry`")
+        echo = await told(here, "⌨️ Olga: `!retry`")
         await here.server.until(
             lambda: "👀" in next(o for o in here.room.seen() if o.id == echo.id).reactions, within=WITHIN_S
         )

@@ -84,7 +84,7 @@ def _machine() -> Iterator[None]:
     """No inotify (its order is the kernel's; file watches look by themselves then), and blobs in memory."""
     kept: dict[str, bytes] = {}
 
-    def blobs(folder: Path) -> MemoryBlobs:
+    def blobs(folder: Path, clock: object) -> MemoryBlobs:
         return MemoryBlobs(kept, lambda data: hashlib.sha256(data).hexdigest())
 
     with (

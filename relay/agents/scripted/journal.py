@@ -6,6 +6,7 @@ which is passed over.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -24,6 +25,13 @@ class Journal:
     def known(cls, folder: Path, token: str) -> bool:
         """Whether a session of that token was begun here."""
         return bool(_TOKEN.match(token)) and (folder / f"{token}.jsonl").exists()
+
+    @classmethod
+    def forget(cls, folder: Path, token: str) -> None:
+        """What the last turn of that session did is forgotten. Raises `OSError`."""
+        if cls.known(folder, token):
+            with (folder / f"{token}.jsonl").open("wb") as file:
+                os.fsync(file.fileno())
 
     def begin(self) -> None:
         """A new turn: what the last one did is forgotten."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from relay.agents.runtime import (
     AgentGone,
@@ -52,6 +54,9 @@ class ScriptedRuntime:
         if spec.resume is None:
             journal.begin()
         return ScriptedSession(spec, token, journal, self._clock)
+
+    async def forget(self, state: Path, session: str) -> None:
+        await anyio.to_thread.run_sync(Journal.forget, state, session)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from relay.ledger.interaction import Payload
 
@@ -16,6 +17,7 @@ class ApprovalAsked(Payload):
     """Leave is asked for exactly these bytes. Its id is the approval's id."""
 
     VERB: ClassVar[str] = "approval.asked"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"title": "", "command": "", "digest": ""}
     turn: str
     request: str
     room: str
@@ -34,6 +36,7 @@ class ApprovalClosed(Payload):
     """The one decision: every outcome has the same key, so the first one stands."""
 
     VERB: ClassVar[str] = "approval.closed"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"reason": "", "digest": ""}
     approval: str
     turn: str
     request: str

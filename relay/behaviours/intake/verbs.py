@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,6 +27,7 @@ class ChannelMessage(Payload):
     """A message that addresses the agent, or a command. `text` is cut at 16 KiB; `blob` then holds all of it."""
 
     VERB: ClassVar[str] = "channel.message"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": "", "blob": None, "quotes": []}
     surface: str
     place: str
     room: str
@@ -48,11 +50,15 @@ class ChannelMessage(Payload):
     sent_at: int
     quotes: tuple[QuotedText, ...] = ()
 
+    def blobs(self) -> tuple[str, ...]:
+        return (self.blob,) if self.blob else ()
+
 
 class ChannelEdited(Payload):
     """The message reads differently now; the newest revision is what the agent is given. `text` is cut as above."""
 
     VERB: ClassVar[str] = "channel.edited"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": "", "blob": None}
     surface: str
     place: str
     room: str
@@ -68,6 +74,9 @@ class ChannelEdited(Payload):
     size: int
     sent_at: int
     """When it was edited."""
+
+    def blobs(self) -> tuple[str, ...]:
+        return (self.blob,) if self.blob else ()
 
 
 class IntakeTurnedAway(Payload):
@@ -135,6 +144,7 @@ class ChannelChosen(Payload):
     """A click on a card."""
 
     VERB: ClassVar[str] = "channel.chosen"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"reason": ""}
     surface: str
     place: str
     room: str

@@ -35,10 +35,11 @@ def notices(
     approval: str | None = None,
     choices: tuple[CardChoice, ...] = (),
     room: int = 0,
+    shows: Iterable[str] = (),
 ) -> Iterable[Draft]:
     """One post for each chunk of `text`, in order. The first one replies; the last one calls, and bears the buttons
-    of a card, whose outcome needs `room` units below it."""
-    limit = limit_of(view, scope)
+    of a card, whose outcome needs `room` units below it. `shows` are the interactions whose texts it repeats."""
+    limit, shown = limit_of(view, scope), list(shows)
     pieces = [piece.shown for piece in chunk(text, max(limit - room, 200))]
     for index, piece in enumerate(pieces):
         last = index == len(pieces) - 1
@@ -59,5 +60,5 @@ def notices(
             actor=by,
             scope=scope,
             caused_by=[cause],
-            outside=[f"card:{approval}"] if approval and last else (),
+            outside=[*([f"card:{approval}"] if approval and last else []), *(f"shows:{id}" for id in shown)],
         )

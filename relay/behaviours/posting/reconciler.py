@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
+from relay import texts
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import opened
 from relay.behaviours.posting.chunks import utf16_len
@@ -126,11 +127,10 @@ class Poster:
             return
         surface, place = where
         request = (await held.engine.store.by_ids([post]))[post]
-        try:
-            wanted = request.read(PostRequested)
-        except BadInteraction as error:
-            await self._dead(request, str(error), held)
+        if request.redacted:
+            await self._dead(request, texts.POST_REDACTED, held)
             return
+        wanted = request.read(PostRequested)
         outgoing = self._outgoing(wanted, owed, surface.capabilities.limit)
         if owed.sending_at is None:
             await held.admit(self._draft(PostSending(post=post), request, post))
@@ -330,7 +330,7 @@ class Poster:
         try:
             wanted = cause.read(PostEditRequested)
             before = known[owed.post].read(PostRequested)
-            if card is not None:
+            if card is not None and not cause.redacted and not known[owed.post].redacted:
                 text = self._parts.mask(f"{before.text}\n{wanted.text}")
                 await surface.edit(place, card.message, text, close_card=wanted.close_card)
         except SurfaceError as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,6 +26,7 @@ class PostRequested(Payload):
     """One message that is owed to the place of its scope."""
 
     VERB: ClassVar[str] = "post.requested"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": ""}
     kind: Kind
     text: str
     reply_to: str | None = None
@@ -69,6 +71,7 @@ class PostDead(Payload):
     """It can't be posted, and why. An answer to a thread is offered in the thread's room instead."""
 
     VERB: ClassVar[str] = "post.dead"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": ""}
     post: str
     why: str
     room: str = ""
@@ -101,6 +104,7 @@ class PostEditRequested(Payload):
     """One of our messages is to read differently; `close_card` takes its buttons away."""
 
     VERB: ClassVar[str] = "post.edit_requested"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": ""}
     post: str
     version: int
     text: str

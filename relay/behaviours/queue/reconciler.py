@@ -44,7 +44,7 @@ class QueueAnswerer:
         question = held.view.of(QueueQuestions).state.open.get(item.key)
         if question is None:
             return
-        text = await self._told(question.scope, held)
+        text, shown = await self._told(question.scope, held)
         await held.admit(
             *notices(
                 item.key,
@@ -54,10 +54,12 @@ class QueueAnswerer:
                 label="queue",
                 by="relay",
                 reply_to=question.reply_to,
+                shows=shown,
             )
         )
 
-    async def _told(self, scope: str, held: Held) -> str:
+    async def _told(self, scope: str, held: Held) -> tuple[str, list[str]]:
+        """The text, and whose words it repeats."""
         turns = held.view.of(Turns)
         lane = turns.lane(scope)
         waiting = lane.waiting[:MOST_SHOWN]
@@ -75,7 +77,7 @@ class QueueAnswerer:
         if pause is not None:
             since_ms = self._parts.clock.now_ms() - pause.at
             text += "\n" + texts.paused_line(pause.by, texts.span(since_ms), "" in turns.state.paused)
-        return text
+        return text, list(known)
 
 
 def _words(source: Interaction) -> str:

@@ -44,10 +44,11 @@ class Answerer:
         question = held.view.of(Questions).state.open.get(item.key)
         if question is None:
             return
+        shown: list[str] = []
         if question.what == "help":
             text = texts.help_text((c.usage, c.about) for c in self._parts.commands)
         elif question.what == "why":
-            text = await self._why(question, held)
+            text, shown = await self._why(question, held)
         else:
             text = self._status(question, held.view)
         await held.admit(
@@ -59,22 +60,24 @@ class Answerer:
                 label="answer",
                 by="relay",
                 reply_to=question.reply_to,
+                shows=shown,
             )
         )
 
-    async def _why(self, question: Question, held: Held) -> str:
+    async def _why(self, question: Question, held: Held) -> tuple[str, list[str]]:
+        """The answer, and whose words it repeats."""
         if question.target is None:
-            return texts.WHY_USAGE
+            return texts.WHY_USAGE, []
         links = await chain_of(held.engine.store, question.target, self._parts.surfaces.by_name)
         if not links:
-            return texts.WHY_UNKNOWN
+            return texts.WHY_UNKNOWN, []
         zone = held.view.of(Configured).zone
         lines: list[str] = []
         for link in links:
             i = link.interaction
             at = datetime.fromtimestamp(i.at / 1000, UTC).astimezone(zone)
             lines.append(f"{'  ' * min(link.depth, 8)}- `{i.id[:8]}` {at:%H:%M:%S} **{i.verb}** {tell(i)}")
-        return "\n".join(lines)
+        return "\n".join(lines), [link.interaction.id for link in links]
 
     def _status(self, question: Question, view: View) -> str:
         now = self._parts.clock.now_ms()

@@ -72,6 +72,11 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "watch.disarmed": lambda b: (
         f"«{_text(b, 'name')}» off: {_text(b, 'reason')} {_text(b, 'detail')}".rstrip()
     ),
+    "interaction.redacted": lambda b: (
+        f"{_text(b, 'by')} redacted {texts.plural(len(b.get('rows') or ()), 'record')}"
+        + (f": {_text(b, 'why')}" if b.get("why") else "")
+    ),
+    "interaction.scrubbed": lambda b: "no file holds those texts any more",
     "focus.added": lambda b: f"follows {_text(b, 'thing')}",
     "focus.removed": lambda b: f"no longer follows {_text(b, 'thing')}",
     "post.requested": lambda b: f"owes the {_text(b, 'kind')}: {_text(b, 'text')}",

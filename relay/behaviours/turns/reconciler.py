@@ -211,7 +211,10 @@ class TurnDriver:
             role=taken[0].role,
             scope=scope,
             caused_by=payload.takes,
-            outside=[f"took:{source}" for source in payload.sources],
+            outside=[
+                *(f"took:{source}" for source in payload.sources),
+                *(f"quotes:{message}" for message in prompt.quotes),
+            ],
         )
         if not await held.admit(draft, only_if=still_so):
             return None

@@ -258,7 +258,10 @@ class Course:
                 self.turn_id,
                 waiting.prompt,
                 caused_by=[waiting.prompt, self.turn_id],
-                outside=[f"took:{source}" for source in waiting.sources],
+                outside=[
+                    *(f"took:{source}" for source in waiting.sources),
+                    *(f"quotes:{message}" for message in prompt.quotes),
+                ],
             )
         )
 

@@ -44,6 +44,8 @@ class Prompt:
     text: str = ""
     nonce: str = ""
     revisions: dict[str, int] = field(default_factory=dict[str, int])
+    quotes: list[str] = field(default_factory=list[str])
+    """The messages that it repeats without taking them: `web:m17`."""
     above: int = 0
     seen: int = 0
     gone: frozenset[str] = frozenset()
@@ -63,6 +65,7 @@ class Prompts:
         self._nonce = parts.entropy(8).hex()
         self._revisions: dict[str, int] = {}
         self._gone: set[str] = set()
+        self._quotes: dict[str, None] = {}
 
     async def for_turn(self, scope: str, taken: Sequence[Waiting]) -> Prompt:
         """The framed prompt of a turn that takes those."""
@@ -91,7 +94,8 @@ class Prompts:
             now = self._parts.clock.now_ms()
             parts.append(Part("notice", "relay", "system", "", now, told.PROMPT_GONE))
         text = frame(parts, nonce=self._nonce, scope=scope)
-        return Prompt(text, self._nonce, dict(self._revisions), above, seen, frozenset(self._gone))
+        revisions, quotes = dict(self._revisions), list(self._quotes)
+        return Prompt(text, self._nonce, revisions, quotes, above, seen, frozenset(self._gone))
 
     async def for_steering(self, scope: str, waiting: Waiting) -> Prompt:
         """The framed message that goes into the running turn."""
@@ -103,7 +107,7 @@ class Prompts:
         if not parts:
             parts = [Part("notice", "relay", "system", "", waiting.at, told.PROMPT_GONE)]
         text = frame(parts, nonce=self._nonce, scope=scope)
-        return Prompt(text, self._nonce, dict(self._revisions))
+        return Prompt(text, self._nonce, dict(self._revisions), list(self._quotes))
 
     # -- what was taken ---------------------------------------------------------------------------------------------
 
@@ -114,6 +118,8 @@ class Prompts:
         it was given to the agent before that: then a card asks what becomes of the work."""
         store = self._parts.engine.store
         body, facts = source.body, list[tuple[str, str]]()
+        if source.redacted and "text" in body:
+            body = {**body, "text": told.PROMPT_REDACTED}
         if source.verb == "channel.message":
             if await store.by_outside(f"deleted:{source.id}"):
                 self._gone.add(source.id)
@@ -228,6 +234,7 @@ class Prompts:
         if len(text) > MOST_ABOVE_BODY:
             facts = (*facts, ("cut", told.prompt_cut(len(text) - MOST_ABOVE_BODY)))
             text = text[:MOST_ABOVE_BODY]
+        self._quotes[f"{surface.name}:{event.message}"] = None
         role = "agent" if event.ours else "bot" if event.person.bot else "person"
         return Part("above", event.person.name, role, event.message, event.sent_at, text, facts)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -56,6 +57,7 @@ class TurnStarted(Payload):
     """A turn takes prompts. Its id is the turn's id."""
 
     VERB: ClassVar[str] = "turn.started"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"prompt": ""}
     room: str
     agent: str
     runtime: str
@@ -108,6 +110,7 @@ class TurnReplied(Payload):
     """A part of the reply. `attribution` names the watches that woke the turn."""
 
     VERB: ClassVar[str] = "turn.replied"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": ""}
     turn: str
     index: int
     text: str
@@ -120,6 +123,7 @@ class TurnEnded(Payload):
     """The end of a turn, told to people unless it completed."""
 
     VERB: ClassVar[str] = "turn.ended"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"reason": ""}
     turn: str
     status: EndStatus
     reason: str = ""
@@ -156,6 +160,7 @@ class ToolAsked(Payload):
     """An agent began a tool call; with `request`, it wants leave for exactly `command`."""
 
     VERB: ClassVar[str] = "tool.asked"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"title": "", "command": "", "digest": ""}
     turn: str
     call: str
     title: str
@@ -172,6 +177,7 @@ class ToolEnded(Payload):
     """The call is over."""
 
     VERB: ClassVar[str] = "tool.ended"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"detail": ""}
     turn: str
     call: str
     failed: bool

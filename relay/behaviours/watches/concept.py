@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -174,6 +175,15 @@ class Watches(Concept[WatchesState]):
 
     def of_scope(self, scope: str) -> list[Armed]:
         return [self.state.armed[armed] for armed in self.state.names.get(scope, {}).values()]
+
+    def in_use(self) -> Iterable[str]:
+        """The options of each watch that is on or asked for, and what its file held when it was looked at last."""
+        yield from self.state.requests
+        for armed in self.state.armed.values():
+            yield from (armed.armed, armed.request)
+            digest = (armed.source_state or {}).get("sha256")
+            if digest:
+                yield str(digest)
 
     def told(self, scope: str, now_ms: int) -> list[str]:
         return [

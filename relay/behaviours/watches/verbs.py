@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from relay.ledger.interaction import Payload
 from watch_supervisor.spec import WatchSpec
+
+
+def _without_words(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a watch's options the words of a reminder are a text; name, path and pattern stay."""
+    return {name: {**value, "text": None} if name == "spec" else value for name, value in body.items()}
+
 
 Via = Literal["message", "tool", "config"]
 
@@ -24,6 +31,10 @@ class WatchRequested(Payload):
     declared: str | None = None
     """For a declared one: the digest of its text in access.json."""
     message: str | None = None
+
+    @classmethod
+    def emptied(cls, body: Mapping[str, Any]) -> dict[str, Any]:
+        return _without_words(body)
 
 
 class WatchJudged(Payload):
@@ -58,6 +69,10 @@ class WatchArmed(Payload):
     confined: bool
     replaced: str | None = None
 
+    @classmethod
+    def emptied(cls, body: Mapping[str, Any]) -> dict[str, Any]:
+        return _without_words(body)
+
 
 class WatchStarted(Payload):
     """One life of the source has begun, from that state."""
@@ -81,6 +96,7 @@ class WatchFired(Payload):
     """An escalation. `text` is a unified diff or the reminder; `source_state` is the source's after it."""
 
     VERB: ClassVar[str] = "watch.fired"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": "", "blob": None}
     armed: str
     run: str
     number: int
@@ -96,6 +112,9 @@ class WatchFired(Payload):
     dropped: int
     source_state: dict[str, Any]
     last: bool
+
+    def blobs(self) -> tuple[str, ...]:
+        return (self.blob,) if self.blob else ()
 
 
 class WatchAdvanced(Payload):

@@ -27,6 +27,7 @@ from relay.surfaces.surface import (
     Place,
     ReactionEvent,
 )
+from relay.surfaces.web import taking_out
 from relay.surfaces.web.announcements import Announcements
 from relay.surfaces.web.chat_file import ChatFile
 from relay.surfaces.web.conversations import ChatRoom, Conversations
@@ -327,6 +328,20 @@ class LocalChat(Conversations):
             reactions = await self._reactions([number])
             for message in seen:
                 self.announcements.announce(kind, message=message.told(reactions.get(number, ())))
+
+    async def take_out(self, messages: Sequence[str]) -> None:
+        """The texts of those messages go for good. Open pages show it."""
+        for number, place in await taking_out.take_out(self._file, messages):
+            await self._announce("edited", place, number)
+
+    async def text_of(self, message: str) -> str | None:
+        return await taking_out.text_of(self._file, message)
+
+    async def older(self, after: int, before_ms: int, most: int) -> list[int]:
+        return await taking_out.older(self._file, after, before_ms, most)
+
+    async def scrub(self) -> bool:
+        return await self._file.scrub()
 
     # -- what the relay has not taken yet -----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 import aiosqlite
 import anyio
 
-from relay.ledger.database import Database
+from relay.ledger.database import Database, scrubbed
 from relay.surfaces.web.schema import MIGRATIONS
 
 TABLES = ("thread", "message", "reaction", "undelivered")
@@ -38,7 +38,7 @@ class ChatFile:
             path,
             "page's chat",
             MIGRATIONS,
-            pragmas=("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL"),
+            pragmas=("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA secure_delete=ON"),
             touch=tuple(f"SELECT max(number) FROM {table}" for table in TABLES),
             when_full="Free some space and send it again; nothing was lost.",
         )
@@ -63,6 +63,20 @@ class ChatFile:
         """Rows of what is committed. Raises `StoreUnavailable`."""
         with self._database.telling():
             return list(await self._reader.execute_fetchall(query, values))
+
+    async def scrub(self) -> bool:
+        """Take out of the file and its WAL what was overwritten or deleted; False when a reader keeps a part of it.
+
+        SQLite leaves copies of rows behind when it moves them, so the whole file is written anew. Raises
+        `StoreUnavailable`.
+        """
+        done = False
+        with anyio.CancelScope(shield=True):
+            async with self._turn:
+                with self._database.telling():
+                    await self._writer.execute("VACUUM")
+                    done = await scrubbed(self._writer)
+        return done
 
     async def close(self) -> None:
         await self._reader.close()

@@ -28,7 +28,7 @@ from relay.surfaces.surface import (
     SurfaceEvents,
 )
 from relay.surfaces.web.chat import LocalChat, PersonEvent
-from relay.surfaces.web.seen import MOST_OWN_UNITS, DeleteEvent
+from relay.surfaces.web.seen import MOST_OWN_UNITS, DeleteEvent, message_id
 
 FIRST_WAIT = 0.25
 LONGEST_WAIT = 15.0
@@ -172,3 +172,19 @@ class WebSurface:
 
     async def reactions(self, place: str, message: str) -> list[ReactionEvent]:
         return []  # the chat keeps each until the relay has it
+
+    # -- what is taken out --------------------------------------------------------------------------------------------
+
+    async def text_of(self, message: str) -> str | None:
+        return await self._chat.text_of(message)
+
+    async def redact(self, messages: Sequence[str]) -> None:
+        await self._chat.take_out(messages)
+
+    async def redact_older(self, after: int, before_ms: int, most: int) -> int:
+        numbers = await self._chat.older(after, before_ms, most)
+        await self._chat.take_out([message_id(number) for number in numbers])
+        return max(numbers, default=after)
+
+    async def scrub(self) -> bool:
+        return await self._chat.scrub()
