@@ -145,15 +145,16 @@ class Supervisor:
         """The ids of the runs that were started and haven't ended."""
         return tuple(self._lives)
 
-    def expect(self, root: Path, path: str, digest: str) -> None:
+    def expect(self, root: Path, path: str, digest: str, *, only: Collection[str] | None = None) -> None:
         """A write by the agent itself: `path` getting content with this sha256 soon doesn't fire.
 
-        Call it before the write or right after it. It holds for a minute and for one write.
+        Call it before the write or right after it. It holds for a minute and for one write; where `only` is
+        given, for those runs.
         """
         absolute = typed(root, path)
         names = {absolute, os.path.realpath(absolute)}
         for life in self._lives.values():
-            if life.file is not None:
+            if life.file is not None and (only is None or life.run.run in only):
                 life.file.expect(names, digest)
 
     async def _live(self, life: _Life) -> None:
