@@ -8,7 +8,7 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -22,6 +22,7 @@ from watch_supervisor.plain_text import plain
 from watch_supervisor.runs import JSON, Clock, Ended, Fire, Run, Snapshots, State
 from watch_supervisor.sources import schedule, timer
 from watch_supervisor.sources.around import Around
+from watch_supervisor.sources.backstop import Backstop
 from watch_supervisor.sources.file import FileSource
 from watch_supervisor.sources.tail import TailSource
 from watch_supervisor.spec_error import SpecError
@@ -52,7 +53,8 @@ class _Life:
     task_id: int | None = None
     alarm: Alarm | None = None
     file: FileSource | TailSource | None = None
-    over: anyio.Event = field(default_factory=anyio.Event)
+    over: anyio.Event | None = None
+    """Made by who waits for its end: a timer that waits needs to be small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ class Supervisor:
         """Watch until cancelled. Then nothing fires any more, and what was started counts as not running."""
         threads = anyio.CapacityLimiter(_READING_THREADS)
         looks = anyio.Semaphore(_LOOKS_AT_ONCE)
-        self._around = Around(self._clock, self._alarms, self._folders, self._snapshots, threads, looks)
+        backstop = Backstop(self._clock, threads)
+        shared = (self._clock, self._alarms, self._folders, self._snapshots, threads, looks, backstop)
+        self._around = Around(*shared)
         self._calls = anyio.Semaphore(_CALLS_AT_ONCE)
         try:
             with self._folders:
@@ -104,6 +108,7 @@ class Supervisor:
                     self._group = group
                     group.start_soon(self._alarms.run)
                     group.start_soon(self._folders.run)
+                    group.start_soon(backstop.run)
                     for life in list(self._lives.values()):
                         group.start_soon(self._live, life)
                     task_status.started()
@@ -111,7 +116,8 @@ class Supervisor:
             self._group = None
             for life in self._lives.values():
                 life.stopped = True
-                life.over.set()
+                if life.over is not None:
+                    life.over.set()
             self._lives.clear()
 
     def start(self, run: Run) -> None:
@@ -137,6 +143,7 @@ class Supervisor:
             life.alarm.cancel()
         if life.task_id is None or life.task_id == anyio.get_current_task().id:
             return
+        life.over = anyio.Event()
         if life.scope is not None:
             life.scope.cancel()
         await life.over.wait()
@@ -173,7 +180,7 @@ class Supervisor:
             finally:
                 life.task_id = None
                 life.scope = None
-                if life.stopped or ended is not None:
+                if (life.stopped or ended is not None) and life.over is not None:
                     life.over.set()
                 if ended is not None and self._lives.get(life.run.run) is life:
                     del self._lives[life.run.run]
