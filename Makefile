@@ -50,7 +50,7 @@ editors: ## install the tools whose edits the tests of watches try (vim, ed, git
 	@apt-get install -qq -y --no-install-recommends vim ed git logrotate
 
 soak: $(VENV)/.dev ## the long figures: soak tests, and many more examples of each property
-	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' $(ARGS)
+	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' -o faulthandler_timeout=0 $(ARGS)
 
 bench: $(VENV)/.dev ## print the benchmarks' ratios
 	@ls benchmarks/*.py >/dev/null 2>&1 || { echo 'make bench: there is no benchmark in benchmarks/.' >&2; exit 1; }
