@@ -32,7 +32,9 @@ async def fire(relay: Living, line: str, number: int, name: str = "log") -> None
 
 
 async def wakes(relay: Living) -> int:
-    return len([i for i in await relay.log("turn.prompted") if i.body["origin"]["kind"] == "watch"])
+    """How often a watch has asked for a turn; one that goes on after a restart isn't asked for again."""
+    prompts = [i.body for i in await relay.log("turn.prompted")]
+    return len([p for p in prompts if p["origin"]["kind"] == "watch" and not p["continues"]])
 
 
 def held(relay: Living) -> int:
