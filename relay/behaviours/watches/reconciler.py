@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from relay import texts, texts_for_agents, texts_of_quiet
 from relay.behaviours.watches.concept import Armed, Request, Watches
-from relay.behaviours.watches.holding import FOR_GOOD
+from relay.behaviours.watches.holding import FOR_GOOD, MOST_HELD
 from relay.behaviours.watches.synchronizations import judged_by_rule, off
 from relay.behaviours.watches.verbs import (
     WatchAdvanced,
@@ -37,6 +37,8 @@ from watch_supervisor.supervisor import Ended, Fire, Run, Supervisor
 
 START_LIMIT_S = 20.0
 INLINE = 24 * 1024
+SPACE_MS = 60_000
+MOST_SPACED = 16
 
 log = logging.getLogger("relay.watches")
 
@@ -56,6 +58,7 @@ class WatchRunner:
         self._parts = parts
         self._fence: int | None = None
         self._starting: dict[str, anyio.Event] = {}
+        self._spacing = 0
         self._supervisor = Supervisor(
             parts.clock,
             on_fire=self._fired,
@@ -236,6 +239,7 @@ class WatchRunner:
             event.set()
 
     async def _fired(self, fire: Fire) -> None:
+        await self._space(fire.run)
         armed = self._armed(fire.run)
         if armed is None:  # disarmed a moment ago: a cancelled watch never fires
             return
@@ -260,6 +264,23 @@ class WatchRunner:
             last=fire.last,
         )
         await self._admit(self._draft(payload, armed, fire.run, fire.number))
+
+    async def _space(self, run: str) -> None:
+        """Fires of a watch that is held are taken more slowly once as many are kept as may be: a flood that nobody is
+        told of must not fill the ledger. Meanwhile its source puts what comes into the next one.
+        """
+        if self._spacing >= MOST_SPACED:
+            return
+        self._spacing += 1
+        try:
+            while (armed := self._armed(run)) is not None:
+                held = self._parts.engine.view.of(Watches).state.held.get(armed.armed)
+                left = armed.fired_at + SPACE_MS - self._parts.clock.now_ms()
+                if held is None or held.count < MOST_HELD or not 0 < left <= SPACE_MS:
+                    return
+                await self._parts.clock.sleep(min(left / 1000, 1.0))
+        finally:
+            self._spacing -= 1
 
     async def _advanced(self, run: str, state: dict[str, Any]) -> None:
         armed = self._armed(run)
