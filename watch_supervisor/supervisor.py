@@ -8,7 +8,7 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -20,8 +20,11 @@ from watch_supervisor.folders import Folders
 from watch_supervisor.places import typed
 from watch_supervisor.plain_text import plain
 from watch_supervisor.runs import JSON, Clock, Ended, Fire, Run, Snapshots, State
-from watch_supervisor.sources import timer
-from watch_supervisor.sources.file import Around, FileSource
+from watch_supervisor.sources import schedule, timer
+from watch_supervisor.sources.around import Around
+from watch_supervisor.sources.backstop import Backstop
+from watch_supervisor.sources.file import FileSource
+from watch_supervisor.sources.tail import TailSource
 from watch_supervisor.spec_error import SpecError
 
 __all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Supervisor"]
@@ -49,8 +52,9 @@ class _Life:
     scope: anyio.CancelScope | None = None
     task_id: int | None = None
     alarm: Alarm | None = None
-    file: FileSource | None = None
-    over: anyio.Event = field(default_factory=anyio.Event)
+    file: FileSource | TailSource | None = None
+    over: anyio.Event | None = None
+    """Made by who waits for its end: a timer that waits needs to be small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,9 @@ class Supervisor:
         """Watch until cancelled. Then nothing fires any more, and what was started counts as not running."""
         threads = anyio.CapacityLimiter(_READING_THREADS)
         looks = anyio.Semaphore(_LOOKS_AT_ONCE)
-        self._around = Around(self._clock, self._alarms, self._folders, self._snapshots, threads, looks)
+        backstop = Backstop(self._clock, threads)
+        shared = (self._clock, self._alarms, self._folders, self._snapshots, threads, looks, backstop)
+        self._around = Around(*shared)
         self._calls = anyio.Semaphore(_CALLS_AT_ONCE)
         try:
             with self._folders:
@@ -102,6 +108,7 @@ class Supervisor:
                     self._group = group
                     group.start_soon(self._alarms.run)
                     group.start_soon(self._folders.run)
+                    group.start_soon(backstop.run)
                     for life in list(self._lives.values()):
                         group.start_soon(self._live, life)
                     task_status.started()
@@ -109,7 +116,8 @@ class Supervisor:
             self._group = None
             for life in self._lives.values():
                 life.stopped = True
-                life.over.set()
+                if life.over is not None:
+                    life.over.set()
             self._lives.clear()
 
     def start(self, run: Run) -> None:
@@ -135,6 +143,7 @@ class Supervisor:
             life.alarm.cancel()
         if life.task_id is None or life.task_id == anyio.get_current_task().id:
             return
+        life.over = anyio.Event()
         if life.scope is not None:
             life.scope.cancel()
         await life.over.wait()
@@ -143,15 +152,16 @@ class Supervisor:
         """The ids of the runs that were started and haven't ended."""
         return tuple(self._lives)
 
-    def expect(self, root: Path, path: str, digest: str) -> None:
+    def expect(self, root: Path, path: str, digest: str, *, only: Collection[str] | None = None) -> None:
         """A write by the agent itself: `path` getting content with this sha256 soon doesn't fire.
 
-        Call it before the write or right after it. It holds for a minute and for one write.
+        Call it before the write or right after it. It holds for a minute and for one write; where `only` is
+        given, for those runs.
         """
         absolute = typed(root, path)
         names = {absolute, os.path.realpath(absolute)}
         for life in self._lives.values():
-            if life.file is not None:
+            if life.file is not None and (only is None or life.run.run in only):
                 life.file.expect(names, digest)
 
     async def _live(self, life: _Life) -> None:
@@ -170,7 +180,7 @@ class Supervisor:
             finally:
                 life.task_id = None
                 life.scope = None
-                if life.stopped or ended is not None:
+                if (life.stopped or ended is not None) and life.over is not None:
                     life.over.set()
                 if ended is not None and self._lives.get(life.run.run) is life:
                     del self._lives[life.run.run]
@@ -202,14 +212,27 @@ class Supervisor:
             await self._clock.sleep(pause)
 
     async def _attempt(self, life: _Life) -> Ended | None:
-        if life.run.spec.source != "file":
+        if life.run.spec.source == "schedule":
+            return await self._schedule(life)
+        if life.run.spec.source == "timer":
             return await self._timer(life)
         assert self._around is not None
         before = life.file
-        life.file = FileSource(life.run, self._around, self._reports(life))
+        if life.run.spec.source == "tail":
+            life.file = TailSource(life.run, self._around, self._reports(life))
+        else:
+            life.file = FileSource(life.run, self._around, self._reports(life))
         if before is not None:
             life.file.take_over(before)
         return await life.file.live()
+
+    async def _schedule(self, life: _Life) -> Ended | None:
+        """None while it waits: an alarm starts this task again."""
+        again = await schedule.look(life.run, self._clock, self._reports(life))
+        if not isinstance(again, int):
+            return again
+        life.alarm = self._alarms.at_wall(again, lambda: self._resume(life))
+        return None
 
     async def _timer(self, life: _Life) -> Ended | None:
         """None while it waits: an alarm starts this task again."""

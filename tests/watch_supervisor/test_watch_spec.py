@@ -154,14 +154,8 @@ def test_what_cannot_be_armed_is_refused_by_name(line: str, option: str | None) 
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "err --tail error.log --match ERROR",
-        "w --every 30s -- wandb status",
-        "w every=30s x",
-        "b --exit -- ./train.sh",
-    ]
-    + ["b — ./train.sh", "b –– ./train.sh", "s --cron '0 8 * * *'", "s --at 09:30 --days mon-fri x"]
-    + ["s --at 09:30 --tz Europe/Berlin x", "n --file a --keep", "n --file a --hours 08:00-20:00"],
+    ["w --every 30s -- wandb status", "w every=30s x", "b --exit -- ./train.sh", "b — ./train.sh"]
+    + ["b –– ./train.sh", "n --file a --keep"],
 )
 def test_what_is_not_there_yet_is_said_with_what_is(line: str) -> None:
     message = str(refused(line))
@@ -387,11 +381,21 @@ NEARLY_RIGHT = st.builds(
     lambda name, source, options, text: " ".join([name, source, *options, text]),
     st.sampled_from(["", "notes", "tea.1", "ö", "“x”", "once"]),
     st.sampled_from(
-        ["--file a.md", "—file “b c”", "file=x", "--in 2h", "in=365d", "--at 09:30", "--at 2026-12-01T09:30"]
+        ["--tail a.log", "--cron '0 8 * * mon'", "--at 09:30 --days mon-fri", "cron='5 4 1,15 * sun'"]
+        + [
+            "--file a.md",
+            "—file “b c”",
+            "file=x",
+            "--in 2h",
+            "in=365d",
+            "--at 09:30",
+            "--at 2026-12-01T09:30",
+        ]
     ),
     st.lists(
         st.sampled_from(
-            ["--once", "once", "--max 3", "ttl=2h", "--window 0", "--window 1m", "--notify", "--name n"]
+            ["--tz Europe/Berlin", "--hours 8:00-20:00", "--above 3", "below=-0.5", "--fire each-line"]
+            + ["--once", "once", "--max 3", "ttl=2h", "--window 0", "--window 1m", "--notify", "--name n"]
         )
         | st.sampled_from(["--match 'a|b'", "--match \\d+", "--fire match", "--text hi", "notify=yes"]),
         max_size=3,
@@ -425,7 +429,8 @@ VALUES = st.recursive(
     max_leaves=3,
 )
 NAMES = st.sampled_from(
-    ["file", "in", "at", "name", "text", "once", "match", "fire", "ttl", "max", "window", "notify"]
+    ["tail", "cron", "days", "tz", "hours", "above", "below"]
+    + ["file", "in", "at", "name", "text", "once", "match", "fire", "ttl", "max", "window", "notify"]
 )
 
 

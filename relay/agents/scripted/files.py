@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -45,6 +46,25 @@ async def write(workspace: Path, path: str, text: str, kept: Kept) -> None:
 async def append(workspace: Path, path: str, text: str, kept: Kept) -> None:
     """`text` and a line end stand at the file's end. Raises `FileRefused`."""
     await anyio.to_thread.run_sync(_put, workspace, path, text, os.O_APPEND, kept)
+
+
+def _after(workspace: Path, path: str, text: str, kept: Kept, flags: int) -> str:
+    digest = hashlib.sha256()
+    try:
+        if flags & os.O_APPEND:
+            with open(_open(workspace, path, os.O_RDONLY, kept), "rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+    except (FileRefused, OSError):
+        pass  # there is none yet: then what is appended is all
+    digest.update(text.replace("\\n", "\n").encode() + b"\n")
+    return digest.hexdigest()
+
+
+async def digest_after(workspace: Path, path: str, text: str, kept: Kept, *, appended: bool) -> str:
+    """The sha256 of all that the file will hold after `write` or `append`."""
+    flags = os.O_APPEND if appended else 0
+    return await anyio.to_thread.run_sync(_after, workspace, path, text, kept, flags)
 
 
 def _get(workspace: Path, path: str, kept: Kept) -> str:

@@ -14,14 +14,17 @@ from typing import Any, Literal
 import anyio
 import anyio.to_thread
 
-from relay import texts
+from relay import texts, texts_for_agents, texts_of_quiet
 from relay.behaviours.watches.concept import Armed, Request, Watches
+from relay.behaviours.watches.holding import FOR_GOOD, MOST_HELD
 from relay.behaviours.watches.synchronizations import judged_by_rule, off
 from relay.behaviours.watches.verbs import (
     WatchAdvanced,
     WatchExited,
     WatchFired,
+    WatchHeldOn,
     WatchJudged,
+    WatchReleased,
     WatchStarted,
 )
 from relay.errors import WorkspaceUnusable
@@ -35,6 +38,8 @@ from watch_supervisor.supervisor import Ended, Fire, Run, Supervisor
 
 START_LIMIT_S = 20.0
 INLINE = 24 * 1024
+SPACE_MS = 60_000
+MOST_SPACED = 16
 
 log = logging.getLogger("relay.watches")
 
@@ -54,6 +59,7 @@ class WatchRunner:
         self._parts = parts
         self._fence: int | None = None
         self._starting: dict[str, anyio.Event] = {}
+        self._spacing = 0
         self._supervisor = Supervisor(
             parts.clock,
             on_fire=self._fired,
@@ -62,6 +68,12 @@ class WatchRunner:
             on_ended=self._ended,
             snapshots=parts.blobs,
         )
+        parts.own_writes.append(self._own_write)
+
+    def _own_write(self, scope: str, workspace: Path, path: str, digest: str) -> None:
+        """What an agent writes doesn't wake it: the watches of its own thread let it pass, others don't."""
+        runs = {armed.run for armed in self._parts.engine.view.of(Watches).of_scope(scope)}
+        self._supervisor.expect(workspace, path, digest, only=runs)
 
     async def run(self) -> None:
         """The supervisor's own life; beside the runner, until cancelled."""
@@ -78,9 +90,14 @@ class WatchRunner:
             yield Item(f"end:{run}", f"end:{run}")
         for armed in list(state.unstarted):
             yield Item(f"start:{armed}", f"start:{armed}")
+        now = self._parts.clock.now_ms()
+        for held in list(state.held.values()):
+            if held.until != FOR_GOOD and held.until <= now:
+                yield Item(f"tell:{held.armed}", "tell")
 
     def due(self, view: View) -> int | None:
-        return None
+        held = view.of(Watches).state.held.values()
+        return min((h.until for h in held if h.until != FOR_GOOD), default=None)
 
     async def act(self, item: Item, held: Held) -> None:
         self._fence = held.lease.fence
@@ -89,6 +106,8 @@ class WatchRunner:
             await self._judge(id, held)
         elif kind == "end":
             await self._end(id, held)
+        elif kind == "tell":
+            await self._tell(id, held)
         else:
             await self._start(id, held)
 
@@ -172,6 +191,48 @@ class WatchRunner:
                 Draft.of(WatchExited(armed=armed, run=run), run, actor="relay", caused_by=[armed])
             )
 
+    async def _tell(self, armed_id: str, held: Held) -> None:
+        """What was held is told now, in one; unless something else holds it."""
+        watches = held.view.of(Watches)
+        kept = watches.state.held.get(armed_id)
+        if kept is None:
+            return
+        closed = watches.closed(kept, self._parts.clock.now_ms())
+        newest = kept.fires[-1]
+        if closed is not None:
+            payload = WatchHeldOn(armed=armed_id, name=kept.name, why=closed[0], until=closed[1])
+            key = (armed_id, newest, closed[1])
+            await held.admit(Draft.of(payload, *key, actor="relay", scope=kept.scope, caused_by=[newest]))
+            return
+        text = texts_for_agents.held_fires(kept.name, kept.count, len(kept.fires), kept.why)
+        if kept.notify:
+            known = await self._parts.engine.store.by_ids(kept.fires)
+            texts_kept = [str(known[fire].body.get("text", "")) for fire in kept.fires if fire in known]
+            text = "\n\n".join([texts_of_quiet.held_told(kept.count, kept.why), *texts_kept])
+        released = WatchReleased(
+            armed=armed_id,
+            name=kept.name,
+            room=kept.room,
+            person=kept.person,
+            notify=kept.notify,
+            is_diff=kept.is_diff,
+            why=texts_of_quiet.held_told(kept.count, kept.why),
+            text=text.encode()[:INLINE].decode(errors="ignore"),
+            fires=tuple(kept.fires),
+            count=kept.count,
+        )
+        await held.admit(
+            Draft.of(
+                released,
+                armed_id,
+                newest,
+                actor="relay",
+                role=kept.role,
+                scope=kept.scope,
+                caused_by=list(kept.fires),
+            )
+        )
+
     # -- what the supervisor says -----------------------------------------------------------------------------------
 
     def _armed(self, run: str) -> Armed | None:
@@ -190,6 +251,7 @@ class WatchRunner:
             event.set()
 
     async def _fired(self, fire: Fire) -> None:
+        await self._space(fire.run)
         armed = self._armed(fire.run)
         if armed is None:  # disarmed a moment ago: a cancelled watch never fires
             return
@@ -217,6 +279,23 @@ class WatchRunner:
             last=fire.last,
         )
         await self._admit(self._draft(payload, armed, fire.run, fire.number))
+
+    async def _space(self, run: str) -> None:
+        """Fires of a watch that is held are taken more slowly once as many are kept as may be: a flood that nobody is
+        told of must not fill the ledger. Meanwhile its source puts what comes into the next one.
+        """
+        if self._spacing >= MOST_SPACED:
+            return
+        self._spacing += 1
+        try:
+            while (armed := self._armed(run)) is not None:
+                held = self._parts.engine.view.of(Watches).state.held.get(armed.armed)
+                left = armed.fired_at + SPACE_MS - self._parts.clock.now_ms()
+                if held is None or held.count < MOST_HELD or not 0 < left <= SPACE_MS:
+                    return
+                await self._parts.clock.sleep(min(left / 1000, 1.0))
+        finally:
+            self._spacing -= 1
 
     def _is_kept(self, armed: Armed) -> bool:
         """Whether the file has become one of the relay's own, by a hard link. Blocking."""
