@@ -28,8 +28,7 @@ class Gate:
     """The decision of one watch. Raises SpecError for a pattern that RE2 refuses."""
 
     def __init__(self, spec: WatchSpec) -> None:
-        text = spec.match or ""
-        self._text = text if len(text) <= _SHOWN_PATTERN else f"{text[: _SHOWN_PATTERN - 1]}…"
+        self._text = shown_pattern(spec.match or "")
         self._pattern: Pattern | None = compile_pattern(spec.match) if spec.match is not None else None
 
     @property
@@ -52,6 +51,11 @@ class Gate:
         if any(self._pattern.search(line) is not None for line in added_lines(before.lines, after.lines)):
             return f"matched {self._text}"
         return None
+
+
+def shown_pattern(text: str) -> str:
+    """A pattern as it is told: at most 60 characters of it."""
+    return text if len(text) <= _SHOWN_PATTERN else f"{text[: _SHOWN_PATTERN - 1]}…"
 
 
 def added_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 Pure. It never falls back to Python's `re`, whose matching time has no bound.
 """
 
+import re
 from typing import Any, Protocol, cast
 
 import re2
@@ -11,6 +12,8 @@ from watch_supervisor.spec_error import SpecError, shown
 
 LONGEST_PATTERN_BYTES = 512
 _MAX_MEMORY = 8 << 20
+_BY_THE_LINE = re.compile(r"\\[AzC]|\(\?[a-zA-Z]*-")
+"""What means the whole text, a byte, or may switch off that `^` and `$` mean lines."""
 
 
 class Pattern(Protocol):
@@ -30,11 +33,8 @@ def compile_pattern(text: str) -> Pattern:
     if size > LONGEST_PATTERN_BYTES:
         raise SpecError(f"The pattern is {size} bytes long; {LONGEST_PATTERN_BYTES} is the most.", "match")
     engine = cast(Any, re2)
-    options = engine.Options()
-    options.log_errors = False
-    options.max_mem = _MAX_MEMORY
     try:
-        return cast(Pattern, engine.compile(text, options))
+        return cast(Pattern, engine.compile(text, _options()))
     except (engine.error, ValueError, OverflowError) as error:
         raise SpecError(
             f"{shown(text)} isn't a pattern I can use: {_reason(error)}. "
@@ -42,6 +42,51 @@ def compile_pattern(text: str) -> Pattern:
             "look-around and back-references don't exist here.",
             "match",
         ) from None
+
+
+class BlockPattern:
+    """A pattern that is looked for in many lines at once. `^` and `$` mean the ends of a line, and no match goes
+    beyond one.
+    """
+
+    def __init__(self, search: Any, *, by_line: bool) -> None:
+        self._search = search
+        self._by_line = by_line
+
+    def lines_of(self, block: bytes) -> list[bytes]:
+        """The lines of `block` (each ended by a newline) that match, in order, without their newlines."""
+        if self._by_line:
+            return [line for line in block[:-1].split(b"\n") if self._search(line) is not None]
+        found = list[bytes]()
+        at, size = 0, len(block)
+        while at < size:
+            hit = self._search(block, at)
+            if hit is None:
+                break
+            where: int = hit.start()
+            if where >= size:
+                break  # the empty line behind the last newline is none
+            start, end = block.rfind(b"\n", 0, where) + 1, block.index(b"\n", where)
+            found.append(block[start:end])
+            at = end + 1
+        return found
+
+
+def compile_block_pattern(text: str) -> BlockPattern:
+    """The same as `compile_pattern`, for `BlockPattern.lines_of`."""
+    whole = compile_pattern(text)
+    if _BY_THE_LINE.search(text) is not None:
+        return BlockPattern(whole.search, by_line=True)
+    options = _options()
+    options.never_nl = True
+    return BlockPattern(cast(Any, re2).compile(f"(?m:{text})", options).search, by_line=False)
+
+
+def _options() -> Any:
+    options = cast(Any, re2).Options()
+    options.log_errors = False
+    options.max_mem = _MAX_MEMORY
+    return options
 
 
 def _reason(error: Exception) -> str:

@@ -14,6 +14,9 @@ _ESCAPES = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\|$)"  # OSC and other strings, up to their end
     r"|\x1b[ -/]*[0-~]?"  # two-character sequences, and a lone ESC
 )
+_ESCAPES_IN_BYTES = re.compile(
+    rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\|(?=\n|$))|\x1b[ -/]*[0-~]?"
+)
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 )
@@ -35,6 +38,13 @@ def plain(text: str) -> str:
     if "\x1b" in text:
         text = "\n".join(_ESCAPES.sub("", line) for line in text.split("\n"))
     return _CONTROLS.sub("", text)
+
+
+def without_escapes(data: bytes) -> bytes:
+    """Lines without escape sequences and NUL: what a pattern is matched on. No newline comes or goes."""
+    if b"\x1b" in data:
+        data = _ESCAPES_IN_BYTES.sub(b"", data)
+    return data.replace(b"\0", b"") if b"\0" in data else data
 
 
 def capped(lines: list[str]) -> tuple[str, int]:

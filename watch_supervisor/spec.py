@@ -96,11 +96,14 @@ class WatchSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    source: Literal["file", "timer"]
+    source: Literal["file", "timer", "process", "poll"]
     path: str | None = None
+    command: str | None = None
+    every_ms: int | None = Field(default=None, gt=0)
+    restart: Literal["never", "on-failure", "always"] = "never"
     due: int | None = Field(default=None, ge=EARLIEST, le=LATEST)
     text: str | None = None
-    fire: Literal["change", "match"] = "change"
+    fire: Literal["change", "match", "each-line", "exit"] = "change"
     match: str | None = None
     once: bool = Field(default_factory=_default_once)
     ttl_ms: int | None = Field(default=None, gt=0)
