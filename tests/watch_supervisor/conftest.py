@@ -230,8 +230,8 @@ def make_stand(tmp_path: Path) -> Callable[..., Stand]:
 
 @pytest.fixture
 async def commands(tmp_path: Path) -> AsyncIterator[Stand]:
-    """A supervisor that runs commands; time goes as it does, since the commands' does."""
-    async with Guarded() as spawner:
+    """A supervisor that runs commands, which have half a second after TERM; time goes as it does."""
+    async with Guarded(gentle_seconds=0.5) as spawner:
         environ = {**os.environ, "RELAY_DISCORD_TOKEN": "not-for-children"}
         stand = Stand(tmp_path, spawner=spawner, environ=environ, fires_an_hour=None)
         async with stand.running():

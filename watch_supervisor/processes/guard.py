@@ -3,13 +3,13 @@ outlives their watch or the supervisor. Run as a script, with a socket's number;
 
 Each command gets a warden: a fork of this process that is a subreaper, so that whatever the command starts
 hangs below it for ever, double forks and new sessions included. A warden ends its tree when it is told to, and
-when its socket closes, which the kernel does when the supervisor dies in whatever way: TERM, 3 s, then STOP and
-KILL until nothing is left. Should a command kill its warden, its tree falls to this process, which ends it. It
+when its socket closes, which the kernel does when the supervisor dies in whatever way: TERM, 3 s (`gentle`), then
+STOP and KILL until nothing is left. Should a command kill its warden, its tree falls to this process, which ends it. It
 frames and reads nothing of what the commands print.
 
 It imports nothing but the standard library, since it runs without the package's path. Messages are JSON, one a
-packet. To this process: `argv`, `cwd`, `environment`, `files` and the descriptors of the warden's socket, of
-stdout and of stderr. To a warden: `end`. From a warden: `started` (pid), or `failed`; `exited` (as
+packet. To this process: `argv`, `cwd`, `environment`, `files`, `umask`, `gentle` and the descriptors of the
+warden's socket, of stdout and of stderr. To a warden: `end`. From a warden: `started` (pid), or `failed`; `exited` (as
 subprocess's returncode); `gone` (how many had to be killed at the end).
 """
 
@@ -29,8 +29,7 @@ from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 1, 15, 36
 LARGEST_PACKET = 160 * 1024
-GENTLE_SECONDS = 3.0
-STRAY_SECONDS = 0.15
+STRAY_SECONDS = 0.1
 SWEEP_SECONDS = 0.02
 LONGEST_SWEEP_SECONDS = 1.0
 LAST_SECONDS = 8.0
@@ -68,9 +67,9 @@ class Signals:
 class Ending:
     """How the trees below this process are ended: when to do the next thing, and doing it."""
 
-    def __init__(self, group: int | None, now: float) -> None:
+    def __init__(self, group: int | None, now: float, gentle_seconds: float) -> None:
         self._group = group
-        self._began = now
+        self._kill_at = now + gentle_seconds
         self._told_strays = False
         self._pause = SWEEP_SECONDS
         self.next_at = now + STRAY_SECONDS
@@ -89,7 +88,7 @@ class Ending:
             for pid in descendants():
                 if group_of(pid) != self._group:
                     send(pid, signal.SIGTERM)
-            self.next_at = self._began + GENTLE_SECONDS
+            self.next_at = self._kill_at
         else:
             self.killed |= sweep()
             self.next_at = now + self._pause
@@ -220,7 +219,7 @@ def ward(control: socket.socket, order: dict[str, Any], out: int, err: int) -> N
                 poll.unregister(control)
             end = True
         if end and ending is None:
-            ending = Ending(None if exited else main, time.monotonic())
+            ending = Ending(None if exited else main, time.monotonic(), order["gentle"])
         if ending is not None:
             ending.step(time.monotonic())
 

@@ -24,7 +24,8 @@ from watch_supervisor.processes.guard import LARGEST_PACKET
 from watch_supervisor.processes.port import Exit, Order, SpawnFailed
 
 START_SECONDS = 30.0
-END_SECONDS = 6.0
+GENTLE_SECONDS = 3.0
+KILLING_SECONDS = 3.0
 _AT_ONCE = 20
 _GUARD_LEAVES_SECONDS = 20.0
 _WANTED_FILES = 65_536
@@ -34,7 +35,9 @@ _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, er
 class Guarded:
     """A spawner. Use as a context: at its end everything it ran is ended, and the guard with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, gentle_seconds: float = GENTLE_SECONDS) -> None:
+        """`gentle_seconds` is how long a command has after TERM."""
+        self._gentle = gentle_seconds
         self._guard: _Guard | None = None
         self._starting = anyio.Lock()
         self._slots = anyio.Semaphore(_AT_ONCE)
@@ -65,21 +68,25 @@ class Guarded:
                 "environment": dict(order.environment),
                 "files": self._files,
                 "umask": self._umask,
+                "gentle": self._gentle,
             }
         ).encode()
         if len(packet) > LARGEST_PACKET:
             raise SpawnFailed("The command and its environment are too long to be run.")
         async with self._slots:
             guard = await self._the_guard()
-            child = _ask(guard, packet)
+            child = _ask(guard, packet, self._gentle + KILLING_SECONDS)
             try:
                 with anyio.fail_after(START_SECONDS):
                     await child.started()
-            except TimeoutError:
-                child.close()
-                raise SpawnFailed("The command couldn't be started in time.", again=True) from None
-            except BaseException:
-                child.close()
+            except BaseException as error:
+                # It may run already.
+                with anyio.CancelScope(shield=True):
+                    await child.end()
+                os.close(child.stdout)
+                os.close(child.stderr)
+                if isinstance(error, TimeoutError):
+                    raise SpawnFailed("The command couldn't be started in time.", again=True) from None
                 raise
             return child
 
@@ -124,10 +131,11 @@ class _Guard:
 class GuardedChild:
     """One command, through its warden's socket."""
 
-    def __init__(self, control: socket.socket, stdout: int, stderr: int) -> None:
+    def __init__(self, control: socket.socket, stdout: int, stderr: int, end_seconds: float) -> None:
         self.stdout = stdout
         self.stderr = stderr
         self.pid = 0
+        self._end_seconds = end_seconds
         self._control = control
         self._failure: SpawnFailed | None = None
         self._exit: Exit | None = None
@@ -156,7 +164,7 @@ class GuardedChild:
         if not self._over.is_set():
             with contextlib.suppress(OSError):
                 self._control.send(b"end")
-            with anyio.move_on_after(END_SECONDS, shield=True):
+            with anyio.move_on_after(self._end_seconds, shield=True):
                 await self._over.wait()
         gone = self._gone
         self.close()
@@ -210,7 +218,7 @@ class GuardedChild:
         self._over.set()
 
 
-def _ask(guard: _Guard, packet: bytes) -> GuardedChild:
+def _ask(guard: _Guard, packet: bytes, end_seconds: float) -> GuardedChild:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     kept, given = [ours.fileno()], [theirs.fileno()]
     try:
@@ -230,7 +238,7 @@ def _ask(guard: _Guard, packet: bytes) -> GuardedChild:
         for fd in given[1:]:
             os.close(fd)
         theirs.close()
-    return GuardedChild(ours, kept[1], kept[2])
+    return GuardedChild(ours, kept[1], kept[2], end_seconds)
 
 
 def _start_guard() -> _Guard:
