@@ -17,6 +17,7 @@ SLICE_SECONDS = 30.0
 NEAR_SLICE_SECONDS = 5.0
 _NEAR_SECONDS = 600.0
 _SHORTEST_SECONDS = 0.001
+_SET_BACK_MS = 60_000
 
 
 @dataclass(order=True, slots=True)
@@ -33,7 +34,8 @@ class Alarm:
 
 
 class Alarms:
-    """Alarms of one clock. Set them at any time; they ring while `run` runs."""
+    """Alarms of one clock. Set them at any time; they ring while `run` runs. One by wall time also rings when that
+    clock is set back: whoever is woken looks at the time."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -41,6 +43,7 @@ class Alarms:
         self._steady: list[Alarm] = []
         self._count = 0
         self._changed = anyio.Event()
+        self._looked: tuple[int, float] | None = None
 
     def at_wall(self, at_ms: int, ring: Callable[[], None]) -> Alarm:
         """Ring when the wall clock shows `at_ms` or later."""
@@ -54,6 +57,8 @@ class Alarms:
         """Ring, until cancelled."""
         while True:
             self._changed = anyio.Event()
+            if self._was_set_back():
+                self._ring(self._wall, float("inf"))
             self._ring(self._wall, self._clock.now_ms())
             self._ring(self._steady, self._clock.monotonic())
             if self._changed.is_set():
@@ -62,6 +67,14 @@ class Alarms:
                 group.start_soon(self._sleep, group.cancel_scope, self._next_seconds())
                 await self._changed.wait()
                 group.cancel_scope.cancel()
+
+    def _was_set_back(self) -> bool:
+        """Whether the wall clock lost more than a minute since the last look. Then whoever waits for an instant on it
+        is woken, to say anew how long that is.
+        """
+        now = (self._clock.now_ms(), self._clock.monotonic())
+        before, self._looked = self._looked or now, now
+        return now[0] - before[0] < (now[1] - before[1]) * 1000 - _SET_BACK_MS
 
     async def _sleep(self, scope: anyio.CancelScope, seconds: float) -> None:
         await self._clock.sleep(seconds)

@@ -49,10 +49,17 @@ class _Swapped(Exception):
     """The file at the path is no longer the one that was opened."""
 
 
-def look(root: Path, path: str, *, confined: bool, check: Callable[[], None] = lambda: None) -> Look:
-    """See what `path` is now. Never raises for what a file system can do; `check` may raise to give up
-    early.
-    """
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A regular file that may be read, open for reading. Whoever asked for it closes `fd`."""
+
+    fd: int
+    facts: os.stat_result
+    found: Way
+
+
+def open_file(root: Path, path: str, *, confined: bool) -> Opened | Look:
+    """Open what `path` is now, or say why not. Never raises for what a file system can do."""
     for _ in range(_ATTEMPTS):
         try:
             found = way(root, path)
@@ -64,12 +71,27 @@ def look(root: Path, path: str, *, confined: bool, check: Callable[[], None] = l
         if forbidden is not None:
             return Look("refused", detail=forbidden, forbidden=True, links=found.links, real=found.real)
         try:
-            return _read(path, found, check)
+            return _opened(path, found)
         except _Swapped:
             continue
         except OSError as error:
             return _failure(path, error, found)
     return Look("trouble", detail=f"{path} is being replaced faster than it can be read.")
+
+
+def look(root: Path, path: str, *, confined: bool, check: Callable[[], None] = lambda: None) -> Look:
+    """See what `path` is now. Never raises for what a file system can do; `check` may raise to give up
+    early.
+    """
+    opened = open_file(root, path, confined=confined)
+    if isinstance(opened, Look):
+        return opened
+    try:
+        return _content(opened.fd, opened.facts, opened.found, check)
+    except OSError as error:
+        return _failure(path, error, opened.found)
+    finally:
+        os.close(opened.fd)
 
 
 def signature(root: Path, path: str) -> Signature | None:
@@ -89,7 +111,7 @@ def _forbidden(root: Path, path: str, real: str) -> str | None:
     return None
 
 
-def _read(path: str, found: Way, check: Callable[[], None]) -> Look:
+def _opened(path: str, found: Way) -> Opened | Look:
     try:
         facts = os.lstat(found.real)
     except (FileNotFoundError, NotADirectoryError):
@@ -111,9 +133,10 @@ def _read(path: str, found: Way, check: Callable[[], None]) -> Look:
         opened = os.fstat(fd)
         if not stat.S_ISREG(opened.st_mode) or not _is_still_at(fd, opened, found.real):
             raise _Swapped
-        return _content(fd, opened, found, check)
-    finally:
+    except BaseException:
         os.close(fd)
+        raise
+    return Opened(fd, opened, found)
 
 
 def _is_still_at(fd: int, opened: os.stat_result, real: str) -> bool:

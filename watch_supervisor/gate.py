@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from watch_supervisor.patterns import Pattern, compile_pattern
+from watch_supervisor.line_gate import LineGate
 from watch_supervisor.spec import WatchSpec
-
-_SHOWN_PATTERN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,34 +26,27 @@ class Gate:
     """The decision of one watch. Raises SpecError for a pattern that RE2 refuses."""
 
     def __init__(self, spec: WatchSpec) -> None:
-        self._text = shown_pattern(spec.match or "")
-        self._pattern: Pattern | None = compile_pattern(spec.match) if spec.match is not None else None
+        self._lines = LineGate(spec)
 
     @property
     def needs_lines(self) -> bool:
         """Whether `judge` looks at lines, not only at digests."""
-        return self._pattern is not None
+        return self._lines.asks
 
     def judge(self, before: Value, after: Value) -> str | None:
         """Why `after` escalates against `before`, in a few words; None when it doesn't.
 
-        On change: anything that differs. On a match: a line that `after` has more often than `before` and
-        that the pattern is found in; what disappears never matches.
+        On change: anything that differs. On a match, or with a bound for a number: a line that `after` has more
+        often than `before` and that counts; what disappears never does.
         """
         if before.digest == after.digest:
             return None
-        if self._pattern is None:
+        if not self._lines.asks:
             if before.digest is None:
                 return "created"
             return "deleted" if after.digest is None else "changed"
-        if any(self._pattern.search(line) is not None for line in added_lines(before.lines, after.lines)):
-            return f"matched {self._text}"
-        return None
-
-
-def shown_pattern(text: str) -> str:
-    """A pattern as it is told: at most 60 characters of it."""
-    return text if len(text) <= _SHOWN_PATTERN else f"{text[: _SHOWN_PATTERN - 1]}…"
+        whys = (self._lines.why(line) for line in added_lines(before.lines, after.lines))
+        return next((why for why in whys if why is not None), None)
 
 
 def added_lines(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:

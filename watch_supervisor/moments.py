@@ -111,8 +111,7 @@ def render_moment(ms: int) -> str:
 
 def _moment(text: str, now_ms: int, zone: tzinfo) -> int:
     if found := _TIME_OF_DAY.fullmatch(text):
-        wanted = time(int(found[1]), int(found[2]))
-        return _next_time_of_day(wanted, now_ms, zone)
+        return next_time_of_day(int(found[1]), int(found[2]), now_ms, zone)
     found = _DATE_TIME.fullmatch(text)
     if found is None:
         raise SpecError(f"{shown(text)} isn't a time. {_MOMENT_FORMS}")
@@ -121,8 +120,8 @@ def _moment(text: str, now_ms: int, zone: tzinfo) -> int:
     local = datetime(year, month, day, hour, minute, second, micro)
     offset = found[8]
     if offset is None:
-        ahead = [ms for ms in _instants(local, zone) if ms > now_ms]
-        return min(ahead) if ahead else max(_instants(local, zone))
+        ahead = [ms for ms in instants(local, zone) if ms > now_ms]
+        return min(ahead) if ahead else max(instants(local, zone))
     return _epoch_ms(local - _offset(offset))
 
 
@@ -136,20 +135,22 @@ def _offset(text: str) -> timedelta:
     return size if text[0] == "+" else -size
 
 
-def _next_time_of_day(wanted: time, now_ms: int, zone: tzinfo) -> int:
+def next_time_of_day(hour: int, minute: int, now_ms: int, zone: tzinfo) -> int:
+    """When clocks in `zone` show that time next, after `now_ms`. ValueError when they never do."""
+    wanted = time(hour, minute)
     now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone)
     first: date = now.date()
     ahead: list[int] = []
     # Yesterday too: near midnight a clock change can put "yesterday's" time after now.
     for days in (-1, 0, 1, 2):
         local = datetime.combine(first + timedelta(days=days), wanted)
-        ahead += [ms for ms in _instants(local, zone) if ms > now_ms]
+        ahead += [ms for ms in instants(local, zone) if ms > now_ms]
     if not ahead:
         raise ValueError("no such time ahead")
     return min(ahead)
 
 
-def _instants(local: datetime, zone: tzinfo) -> list[int]:
+def instants(local: datetime, zone: tzinfo) -> list[int]:
     """The instants at which clocks in `zone` show `local`: one, two (clocks go back), or the one after a
     gap.
     """

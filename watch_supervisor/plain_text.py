@@ -40,6 +40,11 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
+def steers(data: bytes) -> bool:
+    """Whether `without_escapes` has anything to do."""
+    return b"\x1b" in data or b"\0" in data
+
+
 def without_escapes(data: bytes) -> bytes:
     """Lines without escape sequences and NUL: what a pattern is matched on. No newline comes or goes."""
     if b"\x1b" in data:

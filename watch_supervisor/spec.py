@@ -5,13 +5,13 @@ ignored: an option that is unknown, doubled, out of place or not there yet is a 
 right form.
 """
 
-import unicodedata
 from collections.abc import Collection, Mapping
 from datetime import tzinfo
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from watch_supervisor.hours import opens_at
 from watch_supervisor.moments import (
     EARLIEST,
     LATEST,
@@ -22,6 +22,28 @@ from watch_supervisor.moments import (
     rough_duration,
     rough_wait,
 )
+from watch_supervisor.native_options import (
+    conditions,
+    days_told,
+    free_name,
+    refuse_others,
+    schedule,
+    tail,
+)
+from watch_supervisor.option_values import SHAPES as _SHAPES
+from watch_supervisor.option_values import checked_name as _checked_name
+from watch_supervisor.option_values import count as _count
+from watch_supervisor.option_values import duration as _duration
+from watch_supervisor.option_values import flag as _flag
+from watch_supervisor.option_values import minute as _minute
+from watch_supervisor.option_values import one_line as _one_line
+from watch_supervisor.option_values import path as _path
+from watch_supervisor.option_values import refuse_broken as _refuse_broken
+from watch_supervisor.option_values import refuse_hidden as _refuse_hidden
+from watch_supervisor.option_values import string as _string
+from watch_supervisor.option_values import window as _window
+from watch_supervisor.option_values import words_of as _words_of
+from watch_supervisor.option_values import zone_of as _zone_of
 from watch_supervisor.patterns import compile_pattern
 from watch_supervisor.spec_error import SpecError, shown
 from watch_supervisor.typed_line import Word, quote, words
@@ -29,6 +51,7 @@ from watch_supervisor.typed_line import Word, quote, words
 __all__ = [
     "SpecError",
     "WatchSpec",
+    "closed_until",
     "describe",
     "from_fields",
     "parse_duration",
@@ -38,78 +61,67 @@ __all__ = [
 ]
 
 FILE_WINDOW_MS = 5_000
-LONGEST_NAME = 64
 LONGEST_LINE = 8_000
-LONGEST_TEXT = 4_000
-LONGEST_PATH = 1_024
-MOST_FIRES = 1_000_000
 
-_FORMS = '`notes --file notes.md`, `log --file app.log --match ERROR --once` or `--in 2h "stretch"`'
-_FILE_ONLY = ("match", "fire", "ttl", "max", "window")
+_FORMS = '`notes --file notes.md`, `log --tail app.log --match ERROR --once` or `--in 2h "stretch"`'
+_FILE_ONLY = ("match", "fire", "ttl", "max", "window", "above", "below", "hours")
 _FLAGS = ("once", "notify")
-_VALUES = ("file", "in", "at", "name", "text", *_FILE_ONLY)
+_VALUES = ("file", "tail", "in", "at", "cron", "days", "tz", "name", "text", *_FILE_ONLY)
 _NOT_YET = (
     *(
-        "tail",
         "every",
         "exit",
-        "cron",
         "command",
-        "days",
-        "tz",
-        "hours",
         "keep",
         "net",
         "restart",
-        "above",
-        "below",
     ),
     *("notebook", "cell"),
 )
-_SHAPES = {
-    "file": "`--file notes.md`",
-    "in": "`--in 2h`",
-    "at": "`--at 09:30` or `--at 2026-12-01T09:30`",
-    "name": "`--name notes`",
-    "text": "`--text stretch`",
-    "match": "`--match ERROR`",
-    "fire": "`--fire change` or `--fire match`",
-    "ttl": "`--ttl 2h`",
-    "max": "`--max 5`",
-    "window": "`--window 30s`",
-    "once": "`--once`",
-    "notify": "`--notify`",
-}
 
 
 def _default_window(data: dict[str, Any]) -> int:
-    return 0 if data.get("source") == "timer" or data.get("once") else FILE_WINDOW_MS
+    return 0 if data.get("source") in ("timer", "schedule") or data.get("once") else FILE_WINDOW_MS
 
 
 def _default_once(data: dict[str, Any]) -> bool:
     return data.get("source") == "timer"
 
 
+def _default_fire(data: dict[str, Any]) -> Literal["change", "match", "each-line"]:
+    return "each-line" if data.get("source") in ("tail", "process") else "change"
+
+
 class WatchSpec(BaseModel):
-    """One watch: what it waits for and what counts. Times are milliseconds, `due` is UTC since 1970."""
+    """One watch: what it waits for and what counts. Times are milliseconds, `due` is UTC since 1970.
+
+    `cron` and `tz` are a schedule's; `tz` is also the zone of `hours`, outside of which it stays silent. A
+    captured number counts when it is `above` and `below` those (decimal; either is enough where the two leave
+    no number between them).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    source: Literal["file", "timer", "process", "poll"]
+    source: Literal["file", "tail", "timer", "schedule", "process", "poll"]
     path: str | None = None
     command: str | None = None
     every_ms: int | None = Field(default=None, gt=0)
     restart: Literal["never", "on-failure", "always"] = "never"
     due: int | None = Field(default=None, ge=EARLIEST, le=LATEST)
     text: str | None = None
-    fire: Literal["change", "match", "each-line", "exit"] = "change"
+    cron: str | None = None
+    tz: str | None = None
+    fire: Literal["change", "match", "each-line", "exit"] = Field(default_factory=_default_fire)
     match: str | None = None
     once: bool = Field(default_factory=_default_once)
     ttl_ms: int | None = Field(default=None, gt=0)
     max_fires: int | None = Field(default=None, gt=0)
     window_ms: int = Field(default_factory=_default_window, ge=0)
     notify: bool = False
+    above: str | None = None
+    below: str | None = None
+    hours: str | None = None
 
     @field_validator("name")
     @classmethod
@@ -118,8 +130,12 @@ class WatchSpec(BaseModel):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "WatchSpec":
-        if self.source == "file" and (self.path is None or self.due is not None):
+        if self.source in ("file", "tail") and (self.path is None or self.due is not None):
             raise ValueError("a file watch has a path and no due time")
+        if (self.source == "schedule") != (self.cron is not None) or (self.cron is not None and not self.tz):
+            raise ValueError("a schedule, and nothing else, has a cron line and its time zone")
+        if self.hours is not None and not self.tz:
+            raise ValueError("hours belong to a time zone")
         if self.source == "timer" and (self.due is None or self.path is not None or not self.once):
             raise ValueError("a timer has a due time, no path, and fires once")
         if (self.fire == "match") != (self.match is not None):
@@ -150,7 +166,7 @@ def from_fields(
     given = {name: value for name, value in fields.items() if value is not None}
     for name in given:
         _refuse_unknown(name)
-    sources = [name for name in ("file", "in", "at") if name in given]
+    sources = [name for name in ("file", "tail", "in", "at", "cron") if name in given]
     if not sources:
         raise SpecError(f"Say what to watch: {_FORMS}.")
     if len(sources) > 1:
@@ -159,22 +175,27 @@ def from_fields(
             sources[1],
         )
     if sources[0] == "file":
-        return _file(given)
+        return _file(given, zone)
+    if sources[0] == "tail":
+        return WatchSpec(**tail(given, zone))
+    if sources[0] == "cron" or (sources[0] == "at" and "days" in given):
+        return WatchSpec(**schedule(given, now_ms, zone, taken))
     return _timer(given, sources[0], now_ms, zone, taken)
 
 
 def describe(spec: WatchSpec, *, now_ms: int | None = None) -> str:
     """One short line for people: `file notes.md · on change`, `timer · in 2 h`."""
     parts: list[str] = []
-    if spec.source == "file":
-        parts.append(f"file {_one_line(spec.path or '')}")
-        parts.append("on change" if spec.match is None else f"on match {_one_line(spec.match)}")
-        if spec.once:
-            parts.append("once")
-        if spec.max_fires is not None:
-            parts.append(f"at most {spec.max_fires} fires")
-        if spec.ttl_ms is not None:
-            parts.append(f"for {rough_duration(spec.ttl_ms)}")
+    if spec.source in ("file", "tail"):
+        parts.append(f"{spec.source} {_one_line(spec.path or '')}")
+        each = "each line" if spec.fire == "each-line" else "on change"
+        parts.append(each if spec.match is None else f"on match {_one_line(spec.match)}")
+        parts += _bounds_told(spec)
+    elif spec.source == "schedule":
+        parts.append(f"{days_told(spec.cron or '') or f'cron {spec.cron}'} ({spec.tz})")
+        if spec.text:
+            parts.append(_one_line(spec.text))
+        parts += _bounds_told(spec)
     else:
         due = spec.due or 0
         parts.append("timer")
@@ -189,6 +210,24 @@ def describe(spec: WatchSpec, *, now_ms: int | None = None) -> str:
     return " · ".join(parts)
 
 
+def _bounds_told(spec: WatchSpec) -> list[str]:
+    parts = [f"{name} {value}" for name, value in (("above", spec.above), ("below", spec.below)) if value]
+    if spec.once:
+        parts.append("once")
+    if spec.max_fires is not None:
+        parts.append(f"at most {spec.max_fires} fires")
+    if spec.ttl_ms is not None:
+        parts.append(f"for {rough_duration(spec.ttl_ms)}")
+    if spec.hours is not None:
+        parts.append(f"{spec.hours} ({spec.tz})")
+    return parts
+
+
+def closed_until(spec: WatchSpec, now_ms: int) -> int | None:
+    """When its active hours begin (UTC ms); None while they last, or when it has none."""
+    return opens_at(spec.hours, spec.tz, now_ms) if spec.hours is not None and spec.tz is not None else None
+
+
 def render(spec: WatchSpec) -> str:
     """The line that `parse_line` reads as this spec (if a timer is still ahead, and times are whole
     seconds).
@@ -198,20 +237,35 @@ def render(spec: WatchSpec) -> str:
         parts.append(f"--at {render_moment(spec.due or 0)}")
         if spec.text is not None:
             parts.append(f"--text {quote(spec.text)}")
+    elif spec.source == "schedule":
+        parts.append(f"--cron {quote(spec.cron or '')} --tz {spec.tz}")
+        if spec.text is not None:
+            parts.append(f"--text {quote(spec.text)}")
+        parts += _bounds_rendered(spec)
     else:
-        parts.append(f"--file {quote(spec.path or '')}")
+        parts.append(f"--{spec.source} {quote(spec.path or '')}")
         if spec.match is not None:
             parts.append(f"--match {quote(spec.match)}")
-        if spec.once:
-            parts.append("--once")
-        if spec.ttl_ms is not None:
-            parts.append(f"--ttl {render_duration(spec.ttl_ms)}")
-        if spec.max_fires is not None:
-            parts.append(f"--max {spec.max_fires}")
+        else:
+            parts.append(f"--fire {spec.fire}")
+        parts += _bounds_rendered(spec)
         parts.append(f"--window {render_duration(spec.window_ms)}")
     if spec.notify:
         parts.append("--notify")
     return " ".join(parts)
+
+
+def _bounds_rendered(spec: WatchSpec) -> list[str]:
+    parts = [f"--{name} {value}" for name, value in (("above", spec.above), ("below", spec.below)) if value]
+    if spec.once:
+        parts.append("--once")
+    if spec.ttl_ms is not None:
+        parts.append(f"--ttl {render_duration(spec.ttl_ms)}")
+    if spec.max_fires is not None:
+        parts.append(f"--max {spec.max_fires}")
+    if spec.hours is not None:
+        parts.append(f"--hours {spec.hours} --tz {spec.tz}")
+    return parts
 
 
 def _fields_of(line: list[Word]) -> dict[str, object]:
@@ -219,7 +273,7 @@ def _fields_of(line: list[Word]) -> dict[str, object]:
     fields: dict[str, object] = {}
     before: list[Word] = []
     after: list[Word] = []
-    timer = any((word.option or word.key) in ("in", "at") for word in line if not word.quoted)
+    timer = any((word.option or word.key) in ("in", "at", "cron") for word in line if not word.quoted)
     at = 0
     while at < len(line):
         word = line[at]
@@ -289,21 +343,16 @@ def _refuse_unknown(name: object, *, dashes: bool = False) -> None:
     raise SpecError(f"{what} isn't an option of a watch. Write it like {_FORMS}.", option)
 
 
-def _file(given: Mapping[str, object]) -> WatchSpec:
-    path = _string(given, "file")
-    if path is None or not path.strip():
-        raise SpecError(f"`file` needs a path. Write it like {_SHAPES['file']}.", "file")
-    _refuse_hidden(path, "file")
-    if len(path) > LONGEST_PATH:
-        raise SpecError(f"The path is longer than {LONGEST_PATH} characters, which is the most.", "file")
+def _file(given: Mapping[str, object], zone: tzinfo) -> WatchSpec:
+    path = _path(given, "file")
     if "text" in given:
         raise SpecError("`text` is for a timer; a file watch brings its own. Leave it out.", "text")
+    refuse_others(given, ("days",), "a file watch")
     name = _string(given, "name")
     if name is None:
         raise SpecError("Give the watch a name, in front: `notes --file notes.md`.", "name")
     fire, match = _gate(given)
     once = _flag(given, "once")
-    most = _count(given, "max")
     window = _window(given)
     return WatchSpec(
         name=_checked_name(name),
@@ -313,9 +362,10 @@ def _file(given: Mapping[str, object]) -> WatchSpec:
         match=match,
         once=once,
         ttl_ms=_duration(given, "ttl"),
-        max_fires=most,
+        max_fires=_count(given, "max"),
         window_ms=window if window is not None else (0 if once else FILE_WINDOW_MS),
         notify=_flag(given, "notify"),
+        **conditions(given, zone),
     )
 
 
@@ -323,8 +373,10 @@ def _gate(given: Mapping[str, object]) -> tuple[Literal["change", "match"], str 
     match = _string(given, "match")
     fire = _string(given, "fire")
     fire = fire.strip().lower() if fire is not None else None
-    if fire in ("each-line", "exit"):
-        raise SpecError(f"`fire` {fire} isn't there yet; a file can have {_SHAPES['fire']}.", "fire")
+    if fire == "each-line":
+        raise SpecError("The lines that are added come with `--tail`, like `log --tail app.log`.", "fire")
+    if fire == "exit":
+        raise SpecError(f"A file has no exit; it can have {_SHAPES['fire']}.", "fire")
     if fire not in (None, "change", "match"):
         raise SpecError(f"`fire` can't be {shown(fire)}. Write it like {_SHAPES['fire']}.", "fire")
     if match is not None:
@@ -343,7 +395,11 @@ def _timer(
 ) -> WatchSpec:
     for name in _FILE_ONLY:
         if name in given:
-            raise SpecError(f"`{name}` is for a file watch; a timer fires once. Leave it out.", name)
+            raise SpecError(f"`{name}` isn't for a timer, which fires once. Leave it out.", name)
+    if "days" in given or ("tz" in given and source == "in"):
+        wrong = "days" if "days" in given else "tz"
+        raise SpecError(f"`{wrong}` goes with `--at`, like `--at 09:30 --days mon-fri`. Leave it out.", wrong)
+    zone = _zone_of(given, zone)[1] if "tz" in given else zone
     if "once" in given and not _flag(given, "once"):
         raise SpecError("A timer always fires once: leave `once` out.", "once")
     written = _string(given, source) or ""
@@ -356,18 +412,8 @@ def _timer(
         raise SpecError(str(error), source) from None
     if not EARLIEST <= due <= LATEST:
         raise SpecError("That time is beyond the calendar.", source)
-    text = _string(given, "text")
-    if text is not None:
-        _refuse_control(text, "text")
-        if len(text) > LONGEST_TEXT:
-            raise SpecError(f"The text is longer than {LONGEST_TEXT} characters, which is the most.", "text")
-        text = text.strip() or None
-    name = _string(given, "name")
-    if name is None:
-        number = 1
-        while f"timer-{number}" in taken:
-            number += 1
-        name = f"timer-{number}"
+    text = _words_of(given)
+    name = _string(given, "name") or free_name("timer", taken)
     return WatchSpec(
         name=_checked_name(name),
         source="timer",
@@ -377,97 +423,3 @@ def _timer(
         window_ms=0,
         notify=_flag(given, "notify"),
     )
-
-
-def _string(given: Mapping[str, object], name: str) -> str | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip():
-        raise SpecError(f"`{name}` needs a value. Write it like {_SHAPES[name]}.", name)
-    _refuse_broken(value, name)
-    return value
-
-
-def _flag(given: Mapping[str, object], name: str) -> bool:
-    value = given.get(name, False)
-    if isinstance(value, bool):
-        return value
-    written = value.strip().lower() if isinstance(value, str) else ""
-    if written in ("yes", "true", "on"):
-        return True
-    if written in ("no", "false", "off"):
-        return False
-    raise SpecError(f"`{name}` is yes or no. Write it like {_SHAPES[name]}.", name)
-
-
-def _count(given: Mapping[str, object], name: str) -> int | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value) < 12:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_FIRES:
-        raise SpecError(f"`{name}` is a number from 1 to {MOST_FIRES}. Write it like {_SHAPES[name]}.", name)
-    return value
-
-
-def _duration(given: Mapping[str, object], name: str) -> int | None:
-    value = given.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        raise SpecError(f"`{name}` needs a unit. Write it like {_SHAPES[name]}.", name)
-    _refuse_broken(value, name)
-    try:
-        return parse_duration(value)
-    except SpecError as error:
-        raise SpecError(str(error), name) from None
-
-
-def _window(given: Mapping[str, object]) -> int | None:
-    """`0` and `0s` are allowed here: every change is a fire of its own."""
-    value = given.get("window")
-    if isinstance(value, str) and value.strip() in ("0", "0s"):
-        return 0
-    return _duration(given, "window")
-
-
-def _checked_name(name: str) -> str:
-    form = "A name is one word of letters, digits, `.`, `_` and `-`, like `notes` or `app.log`"
-    _refuse_broken(name, "name")
-    plain = unicodedata.normalize("NFC", name)
-    allowed = all(
-        c in "._-" or unicodedata.category(c)[0] in "LM" or unicodedata.category(c) == "Nd" for c in plain
-    )
-    if not plain or not allowed or unicodedata.category(plain[0])[0] not in "LN":
-        raise SpecError(f"{shown(name)} can't be a name. {form}.", "name")
-    if len(plain) > LONGEST_NAME:
-        raise SpecError(f"The name is longer than {LONGEST_NAME} characters. {form}.", "name")
-    return plain
-
-
-def _refuse_broken(text: str, option: str | None) -> None:
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        what = f"The value of `{option}`" if option else "That line"
-        raise SpecError(f"{what} holds a broken character. Type it again.", option)
-
-
-def _refuse_control(text: str, option: str) -> None:
-    if any(unicodedata.category(char) == "Cc" and char not in "\n\t" for char in text):
-        raise SpecError(f"The value of `{option}` holds a control character. Type it again.", option)
-
-
-def _refuse_hidden(text: str, option: str) -> None:
-    """A path or pattern shows on an approval exactly as it is, so nothing in it may be invisible."""
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") for char in text):
-        raise SpecError(f"The value of `{option}` holds an invisible character. Type it again.", option)
-
-
-def _one_line(text: str) -> str:
-    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return clean if len(clean) <= 60 else f"{clean[:59]}…"
-
-
-def _minute(ms: int) -> str:
-    return f"{render_moment(ms)[:16].replace('T', ' ')} UTC"

@@ -23,10 +23,12 @@ from watch_supervisor.places import typed
 from watch_supervisor.plain_text import plain
 from watch_supervisor.processes.port import Spawner
 from watch_supervisor.runs import JSON, Clock, Ended, Fire, Output, Run, Snapshots, State, Throttled
-from watch_supervisor.sources import timer
-from watch_supervisor.sources.file import Around, FileSource
+from watch_supervisor.sources import schedule, timer
+from watch_supervisor.sources.around import Around
+from watch_supervisor.sources.file import FileSource
 from watch_supervisor.sources.poll import PollSource
 from watch_supervisor.sources.process import ProcessSource, Rig
+from watch_supervisor.sources.tail import TailSource
 from watch_supervisor.spec_error import SpecError
 
 __all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Supervisor", "Throttled"]
@@ -54,7 +56,7 @@ class _Life:
     scope: anyio.CancelScope | None = None
     task_id: int | None = None
     alarm: Alarm | None = None
-    file: FileSource | None = None
+    file: FileSource | TailSource | None = None
     command: ProcessSource | PollSource | None = None
     fires: FireBudget = field(default_factory=FireBudget)
     over: anyio.Event = field(default_factory=anyio.Event)
@@ -238,11 +240,16 @@ class Supervisor:
         if life.run.spec.source in ("process", "poll"):
             life.command = self._command(life)
             return await life.command.live()
-        if life.run.spec.source != "file":
+        if life.run.spec.source == "schedule":
+            return await self._schedule(life)
+        if life.run.spec.source == "timer":
             return await self._timer(life)
         assert self._around is not None
         before = life.file
-        life.file = FileSource(life.run, self._around, self._reports(life))
+        if life.run.spec.source == "tail":
+            life.file = TailSource(life.run, self._around, self._reports(life))
+        else:
+            life.file = FileSource(life.run, self._around, self._reports(life))
         if before is not None:
             life.file.take_over(before)
         return await life.file.live()
@@ -254,6 +261,14 @@ class Supervisor:
         assert self._around is not None
         threads = self._around.threads
         return PollSource(life.run, self._rig, reports, life.fires, self._snapshots, threads)
+
+    async def _schedule(self, life: _Life) -> Ended | None:
+        """None while it waits: an alarm starts this task again."""
+        again = await schedule.look(life.run, self._clock, self._reports(life))
+        if not isinstance(again, int):
+            return again
+        life.alarm = self._alarms.at_wall(again, lambda: self._resume(life))
+        return None
 
     async def _timer(self, life: _Life) -> Ended | None:
         """None while it waits: an alarm starts this task again."""

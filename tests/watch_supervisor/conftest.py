@@ -167,6 +167,28 @@ class Stand:
             run, spec, self.root, **{"state": None, "fires": 0, "armed_at": self.clock.now_ms(), **own}
         )  # type: ignore[arg-type]
 
+    def tail(self, path: str = "app.log", *, run: str = "run-1", **more: object) -> Run:
+        """A run over the lines that are added to a file."""
+        own = {key: more.pop(key) for key in ("state", "fires", "confined", "armed_at") if key in more}
+        if "match" in more:
+            more["fire"] = "match"
+        spec = WatchSpec(name="log", source="tail", path=path, **{"window_ms": 0, **more})  # type: ignore[arg-type]
+        return Run(
+            run, spec, self.root, **{"state": None, "fires": 0, "armed_at": self.clock.now_ms(), **own}
+        )  # type: ignore[arg-type]
+
+    def schedule(self, cron: str, *, run: str = "daily", tz: str = "UTC", **more: object) -> Run:
+        """A run over a schedule."""
+        own = {key: more.pop(key) for key in ("state", "fires", "armed_at") if key in more}
+        spec = WatchSpec(name=run, source="schedule", cron=cron, tz=tz, **more)  # type: ignore[arg-type]
+        return Run(
+            run, spec, self.root, **{"state": None, "fires": 0, "armed_at": self.clock.now_ms(), **own}
+        )  # type: ignore[arg-type]
+
+    def lines(self) -> list[str]:
+        """Every line that was told, in order."""
+        return [line for fire in self.fires for line in fire.text.split("\n")]
+
     def timer(
         self, seconds: float, *, run: str = "timer-1", fires: int = 0, text: str | None = "stretch"
     ) -> Run:

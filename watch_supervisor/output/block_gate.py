@@ -6,11 +6,11 @@ is ever cut out. What is judged has no escape sequences. It never decides when a
 
 import hashlib
 
-from watch_supervisor.gate import shown_pattern
+from watch_supervisor.line_gate import LineGate
 from watch_supervisor.output.collected import Collected
 from watch_supervisor.output.framing import Block
 from watch_supervisor.patterns import compile_block_pattern
-from watch_supervisor.plain_text import without_escapes
+from watch_supervisor.plain_text import steers, without_escapes
 from watch_supervisor.spec import WatchSpec
 
 
@@ -20,7 +20,9 @@ class BlockGate:
     def __init__(self, spec: WatchSpec, last: str | None = None) -> None:
         self._fire = spec.fire
         self._pattern = compile_block_pattern(spec.match) if spec.match is not None else None
-        self._shown = shown_pattern(spec.match or "")
+        self._each = LineGate(spec)
+        self._bounded = spec.above is not None or spec.below is not None
+        self._why = ""
         self.last = last
         """On change: the digest of the line that escalated last."""
 
@@ -28,22 +30,32 @@ class BlockGate:
         """Put the lines that escalate into `collected`."""
         if self._fire == "exit":
             return
-        data = without_escapes(block.data)
+        if steers(block.whole):
+            block = Block(without_escapes(block.data), block.dropped)
         if self._pattern is not None:
-            lines = self._pattern.lines_of(data)
+            lines = self._pattern.lines_of(block.whole, block.start, block.end)
         else:
-            lines = [line for line in data[:-1].split(b"\n") if line.strip()]
-            if self._fire == "change":
-                lines = self._changed(lines)
+            lines = [line for line in block.lines() if line.strip()]
+        if lines and self._bounded:
+            lines = [line for line in lines if self._is_within(line)]
+        if lines and self._fire == "change":
+            lines = self._changed(lines)
         if lines:
+            if self._pattern is not None and not self._bounded:
+                self._why = self._each.why(lines[-1].decode("utf-8", "replace")) or self._why
             collected.add(lines, tag, block.dropped)
 
     def why(self, count: int) -> str:
         """Why so many lines escalated, in a few words."""
-        what = f"{count:,} lines" if count != 1 else "1 line"
-        if self._pattern is not None:
-            return f"matched {self._shown}" if count == 1 else f"{what} matched {self._shown}"
-        return f"{what} that changed" if self._fire == "change" else what
+        lines = "1 line" if count == 1 else f"{count:,} lines"
+        if self._each.asks:
+            return self._why if count == 1 else f"{self._why}, {lines}"
+        return f"{lines} that changed" if self._fire == "change" else lines
+
+    def _is_within(self, line: bytes) -> bool:
+        why = self._each.why(line.decode("utf-8", "replace"))
+        self._why = why or self._why
+        return why is not None
 
     def _changed(self, lines: list[bytes]) -> list[bytes]:
         found = list[bytes]()

@@ -7,24 +7,33 @@ same. It doesn't decode, strip or judge: most blocks are looked at once by a sea
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 LONGEST_LINE_BYTES = 64 * 1024
 _RETURNS_BEFORE_NEWLINE = re.compile(rb"\r+\n")
 
 
-@dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each ended by a newline. `dropped` bytes are missing from the end of its last line; then it
-    holds that line alone.
+    """Whole lines, each ended by a newline: what stands from `start` to `end` in `whole`, which isn't copied for it.
+
+    `dropped` bytes are missing from the end of its last line; then it holds that line alone.
     """
 
-    data: bytes
-    dropped: int = 0
+    __slots__ = ("dropped", "end", "start", "whole")
+
+    def __init__(self, whole: bytes, dropped: int = 0, start: int = 0, end: int | None = None) -> None:
+        self.whole = whole
+        self.dropped = dropped
+        self.start = start
+        self.end = len(whole) if end is None else end
+
+    @property
+    def data(self) -> bytes:
+        """Its lines, with their newlines."""
+        return self.whole[self.start : self.end]
 
     def lines(self) -> list[bytes]:
         """Without their newlines."""
-        return self.data[:-1].split(b"\n")
+        return self.whole[self.start : self.end - 1].split(b"\n")
 
 
 class Framer:
@@ -74,19 +83,15 @@ class Framer:
         if end == 0:
             self._keep(data)
             return
-        if self._dropped or self._size + end > self._longest:
+        start = 0
+        if self._size or self._dropped or end > self._longest:
             # The line that was begun ends here, and may be cut: it goes by itself.
-            first = data.index(b"\n") + 1
-            self._keep(data[: first - 1])
+            start = data.index(b"\n") + 1
+            self._keep(data[: start - 1])
             yield Block(self.partial + b"\n", self._dropped)
             self._forget()
-            if first < end:
-                yield Block(data[first:end])
-        elif self._size:
-            yield Block(self.partial + data[:end])
-            self._forget()
-        else:
-            yield Block(data[:end] if end < len(data) else data)
+        if start < end:
+            yield Block(data, start=start, end=end)
         if end < len(data):
             self._keep(data[end:])
 

@@ -161,7 +161,7 @@ class Reading:
 
     def _take(self, stream: Stream, block: Block) -> None:
         self.flow.dropped += block.dropped
-        stream.ring.add(block.data)
+        stream.ring.add(block)
         self._sink(stream.tag, block)
 
     def _watch_silence(self, stream: Stream) -> None:

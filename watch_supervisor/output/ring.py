@@ -5,6 +5,7 @@ Pure. Adding costs the same whatever the lines are; they are cut up and cleaned 
 
 from collections import deque
 
+from watch_supervisor.output.framing import Block
 from watch_supervisor.plain_text import plain_lines
 
 MOST_LINES = 200
@@ -15,23 +16,23 @@ class Ring:
     """One stream's last lines."""
 
     def __init__(self) -> None:
-        self._blocks = deque[bytes]()
+        self._blocks = deque[Block]()
         self._bytes = 0
 
-    def add(self, data: bytes) -> None:
-        """Whole lines, each ended by a newline."""
-        if len(data) > MOST_BYTES:
-            data = data[-MOST_BYTES:]
-        self._blocks.append(data)
-        self._bytes += len(data)
-        while self._bytes - len(self._blocks[0]) >= MOST_BYTES:
-            self._bytes -= len(self._blocks.popleft())
+    def add(self, block: Block) -> None:
+        """More lines. They aren't copied, so what they were read with stays for as long as they do."""
+        self._blocks.append(block)
+        self._bytes += block.end - block.start
+        while self._bytes - (size := self._blocks[0].end - self._blocks[0].start) >= MOST_BYTES:
+            self._bytes -= size
+            self._blocks.popleft()
         if len(self._blocks) > 2 * MOST_LINES:
-            # Many short blocks: each holds a line at least, so the older half is past the most lines.
-            whole = b"".join(self._blocks)
-            self._blocks = deque([whole])
+            # Many short blocks. Each holds a line at least, so the last ones are enough.
+            kept = b"".join(block.data for block in list(self._blocks)[-MOST_LINES:])
+            self._blocks = deque([Block(kept)])
+            self._bytes = len(kept)
 
     def lines(self, partial: bytes = b"") -> list[str]:
         """The last lines, fit to be shown; `partial` is the one that isn't ended yet."""
-        whole = (b"".join(self._blocks) + partial)[-MOST_BYTES:]
-        return plain_lines(whole)[-MOST_LINES:]
+        whole = b"".join(block.data for block in self._blocks) + partial
+        return plain_lines(whole[-MOST_BYTES:])[-MOST_LINES:]

@@ -16,16 +16,15 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 
-from watch_supervisor.alarms import Alarms
 from watch_supervisor.content import LARGEST_TEXT, Look, Signature, look, signature
 from watch_supervisor.diffs import unified_diff
-from watch_supervisor.folders import Folders
 from watch_supervisor.gate import Gate, Value
 from watch_supervisor.keeping import Keeping, NotNow
 from watch_supervisor.moments import rough_duration
 from watch_supervisor.places import typed
 from watch_supervisor.plain_text import capped, plain, plain_lines
-from watch_supervisor.runs import Clock, Ended, Fire, Run, Snapshots, State
+from watch_supervisor.runs import Ended, Fire, Run, State
+from watch_supervisor.sources.around import Around, Expecting
 from watch_supervisor.sources.reports import Reports
 
 QUIET_SECONDS = 0.15
@@ -39,18 +38,6 @@ _MOST_EXPECTED = 32
 _FRESH_MS = 2_000
 _MOST_PENDING_LINES = 4_000
 _FIRST_LOOKS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """What all file watches of one supervisor share."""
-
-    clock: Clock
-    alarms: Alarms
-    folders: Folders
-    snapshots: Snapshots
-    threads: anyio.CapacityLimiter
-    looks: anyio.Semaphore
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +92,14 @@ class FileSource:
         if self._typed in names or self._real in names:
             self._expected.append((digest, self._clock.monotonic() + _EXPECTED_SECONDS))
 
-    def take_over(self, before: "FileSource") -> None:
+    @property
+    def expected(self) -> deque[tuple[str, float]]:
+        """Digests of writes that don't fire, each with until when."""
+        return self._expected
+
+    def take_over(self, before: Expecting) -> None:
         """Expect the writes that `before`, which broke, still expected."""
-        self._expected = before._expected
+        self._expected = before.expected
 
     async def live(self) -> Ended:
         """Until the watch is done, for whatever reason of its own. Cancel it to stop it."""
