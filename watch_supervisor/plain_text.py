@@ -40,16 +40,9 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-def steers(data: bytes) -> bool:
-    """Whether `without_escapes` has anything to do."""
-    return b"\x1b" in data or b"\0" in data
-
-
 def without_escapes(data: bytes) -> bytes:
-    """Lines without escape sequences and NUL: what a pattern is matched on. No newline comes or goes."""
-    if b"\x1b" in data:
-        data = _ESCAPES_IN_BYTES.sub(b"", data)
-    return data.replace(b"\0", b"") if b"\0" in data else data
+    """Lines without escape sequences: what a pattern is matched on. No newline comes or goes."""
+    return _ESCAPES_IN_BYTES.sub(b"", data) if b"\x1b" in data else data
 
 
 def capped(lines: list[str]) -> tuple[str, int]:

@@ -168,7 +168,7 @@ def test_on_exit_no_line_escalates() -> None:
 
 
 def test_match_looks_at_what_is_shown() -> None:
-    assert judged(gate(match="^ERROR$"), b"\x1b[31mER\x1b[0mR\0OR\nERROR x\n") == ["ERROR"]
+    assert judged(gate(match="^ERROR$"), b"\x1b[31mER\x1b[0mROR\nERROR x\n") == ["ERROR"]
     judge = gate(match="E")
     judged(judge, b"xEx\n")
     assert (judge.why(1), judge.why(1_200)) == ("matched E", "matched E, 1,200 lines")

@@ -10,7 +10,7 @@ from watch_supervisor.line_gate import LineGate
 from watch_supervisor.output.collected import Collected
 from watch_supervisor.output.framing import Block
 from watch_supervisor.patterns import compile_block_pattern
-from watch_supervisor.plain_text import steers, without_escapes
+from watch_supervisor.plain_text import without_escapes
 from watch_supervisor.spec import WatchSpec
 
 
@@ -30,7 +30,7 @@ class BlockGate:
         """Put the lines that escalate into `collected`."""
         if self._fire == "exit":
             return
-        if steers(block.whole):
+        if b"\x1b" in block.whole:
             block = Block(without_escapes(block.data), block.dropped)
         if self._pattern is not None:
             lines = self._pattern.lines_of(block.whole, block.start, block.end)

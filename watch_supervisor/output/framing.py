@@ -6,7 +6,8 @@ same. It doesn't decode, strip or judge: most blocks are looked at once by a sea
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
+from itertools import chain
 
 LONGEST_LINE_BYTES = 64 * 1024
 _RETURNS_BEFORE_NEWLINE = re.compile(rb"\r+\n")
@@ -57,10 +58,19 @@ class Framer:
         """The start of a line that waits for its end, as far as it is kept."""
         return b"".join(self._kept)
 
-    def feed(self, data: bytes) -> Iterator[Block]:
-        """The lines that `data` completes, in blocks of at most one `data` and one line."""
-        for at in range(0, len(data), self._longest):
-            yield from self._feed(data[at : at + self._longest] if len(data) > self._longest else data)
+    def feed(self, data: bytes) -> Iterable[Block]:
+        """The lines that `data` completes, in blocks that share its memory where they can."""
+        if self._returned or b"\r" in data:
+            data = self._without_returns(data)
+        if len(data) <= self._longest or self._is_of_short_lines(data):
+            return self._feed(data)
+        pieces = range(0, len(data), self._longest)
+        return chain.from_iterable(self._feed(data[at : at + self._longest]) for at in pieces)
+
+    def _is_of_short_lines(self, data: bytes) -> bool:
+        """Whether there is a newline in every half of the longest line, so that no line needs a cut."""
+        half = max(1, self._longest // 2)
+        return all(data.find(b"\n", at, at + half) >= 0 for at in range(0, len(data), half))
 
     def flush(self, *, final: bool = False) -> Block | None:
         """The partial line as a line; what comes later begins a new one. None when there is nothing to tell.
@@ -76,24 +86,24 @@ class Framer:
             line = line[: -len(held)]
         return Block(line + b"\n", dropped) if line or dropped else None
 
-    def _feed(self, data: bytes) -> Iterator[Block]:
-        if self._returned or b"\r" in data:
-            data = self._without_returns(data)
+    def _feed(self, data: bytes) -> list[Block]:
         end = data.rfind(b"\n") + 1
         if end == 0:
             self._keep(data)
-            return
+            return []
+        blocks = list[Block]()
         start = 0
-        if self._size or self._dropped or end > self._longest:
+        if self._size or self._dropped:
             # The line that was begun ends here, and may be cut: it goes by itself.
             start = data.index(b"\n") + 1
             self._keep(data[: start - 1])
-            yield Block(self.partial + b"\n", self._dropped)
+            blocks.append(Block(self.partial + b"\n", self._dropped))
             self._forget()
         if start < end:
-            yield Block(data, start=start, end=end)
+            blocks.append(Block(data, start=start, end=end))
         if end < len(data):
             self._keep(data[end:])
+        return blocks
 
     def _without_returns(self, data: bytes) -> bytes:
         """`data` with the returns done. What they replaced is gone, from what is kept as well; those at its
