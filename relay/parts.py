@@ -24,6 +24,12 @@ class MakeTools(Protocol):
     def __call__(self, scope: str, room: str) -> Tools: ...
 
 
+class OwnWrite(Protocol):
+    """Is told that the agent of `scope` writes `path` in `workspace`, so that it holds what has that sha256."""
+
+    def __call__(self, scope: str, workspace: Path, path: str, digest: str) -> None: ...
+
+
 @dataclass(slots=True)
 class Current:
     """The configuration in force: the last good one. Replaced whole when access.json changes."""
@@ -49,6 +55,8 @@ class Parts:
     commands: tuple[Command, ...]
     trouble: Callable[[], Mapping[str, str]]
     """What stands still or fails just now, by name."""
+    own_writes: list[OwnWrite] = field(default_factory=list[OwnWrite])
+    """Told of each file that an agent is about to write, or has just written."""
     _listening: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event], init=False)
 
     def listening_to(self, surface: str) -> anyio.Event:

@@ -288,8 +288,9 @@ def workbench_waiting(number: int, who: str, since: str) -> str:
     return f"📥 {number}. {who} · since {since}"
 
 
-def workbench_watch(name: str, what: str, fires: int, last: str, due: str) -> str:
+def workbench_watch(name: str, what: str, fires: int, last: str, due: str, quiet: str = "") -> str:
     tail = f" · last: {inline(last)}" if last else ""
+    tail += f" · {quiet}" if quiet else ""
     tail += f" · next: {due}" if due else ""
     return f"👁️ «{inline(name)}» · {inline(what, 120)} · {plural(fires, 'fire')}{tail}"
 
@@ -342,8 +343,9 @@ def watch_notified(name: str, why: str, text: str, is_diff: bool) -> str:
     return f"👁️ «{inline(name)}» ({inline(why)}):\n{shown}"
 
 
-def watch_line(name: str, what: str, fires: int, last: str, by: str) -> str:
+def watch_line(name: str, what: str, fires: int, last: str, by: str, quiet: str = "") -> str:
     tail = f", last: {inline(last)}" if last else ""
+    tail += f" · {quiet}" if quiet else ""
     return f"- «{inline(name)}» · {inline(what, 200)} · {plural(fires, 'fire')}{tail} · by {inline(by)}"
 
 
@@ -361,7 +363,7 @@ def watches_full(limit: int) -> str:
 
 # -- commands -------------------------------------------------------------------------------------------------------
 
-ABOUT_WATCH = "wakes me when the file changes or the time comes"
+ABOUT_WATCH = "wakes me when the file changes, lines are added, or the time comes"
 ABOUT_UNWATCH = "takes a watch off"
 ABOUT_WATCHES = "lists the watches here"
 ABOUT_STOP = "ends the turn that runs here, or with `all` every turn"

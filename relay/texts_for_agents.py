@@ -28,6 +28,29 @@ def prompt_cut(characters: int) -> str:
     return f"{characters} characters were left out at the end"
 
 
+HELD_BACK = {
+    "muted": "while people had it muted",
+    "snoozed": "while people had it snoozed",
+    "hours": "outside the hours in which it may speak",
+    "fires": "after it had fired as often as it may in an hour",
+    "thread": "after the watches of this thread had woken you as often as they may in an hour",
+    "room": "after the watches of this room had woken you as often as they may in an hour",
+    "day": "after watches had woken you as often as they may in a day",
+    "tokens": "after turns that watches started had used the tokens of a day",
+}
+
+
+def held_fires(name: str, count: int, kept: int, why: str) -> str:
+    """What stands before fires that were held back."""
+    which = "It is below." if count == 1 else "They are below, oldest first."
+    if kept < count:
+        which = (
+            f"The last {kept} are below; {count - kept} were left out, so look for yourself if they matter."
+        )
+    held = HELD_BACK.get(why, "for a while")
+    return f"«{inline(name)}» fired {plural(count, 'time')} {held}, and you were not woken. {which}"
+
+
 TOOL_WITHOUT_TURN = "no turn is running here, so this tool has no authority"
 TOOL_UNDECIDED = "the watch was asked for, but nothing was decided in time; look with watch_list"
 

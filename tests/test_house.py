@@ -104,13 +104,10 @@ class House:
                 kind = rest[0].split("_")[0] if rest else "reconciler"
                 kinds = {"verbs": Floor.VERBS, "synchronizations": Floor.RULES, "reconciler": Floor.ACTING}
                 return Place(kinds.get(kind, Floor.CONCEPTS), f"behaviour {name}", behaviour=True)
-            case ["relay", "texts" | "texts_for_agents" | "wording"] | ["relay", "permissions", "profile"]:
-                return Place(
-                    Floor.PURE,
-                    "texts"
-                    if module in ("relay.texts", "relay.texts_for_agents", "relay.wording")
-                    else module,
-                )
+            case ["relay", name] if name.startswith("texts") or name == "wording":
+                return Place(Floor.PURE, "texts")
+            case ["relay", "permissions", "profile"]:
+                return Place(Floor.PURE, module)
             case ["watch_supervisor" as package, "spec" | "gate"] | ["notebook_bridge" as package, "model"]:
                 return Place(Floor.PURE, package)
             case ["relay", name] if name == "config" or name.startswith("config_"):

@@ -178,15 +178,16 @@ class Supervisor:
         if life is not None and life.command is not None:
             life.command.go_on()
 
-    def expect(self, root: Path, path: str, digest: str) -> None:
+    def expect(self, root: Path, path: str, digest: str, *, only: Collection[str] | None = None) -> None:
         """A write by the agent itself: `path` getting content with this sha256 soon doesn't fire.
 
-        Call it before the write or right after it. It holds for a minute and for one write.
+        Call it before the write or right after it. It holds for a minute and for one write; where `only` is
+        given, for those runs.
         """
         absolute = typed(root, path)
         names = {absolute, os.path.realpath(absolute)}
         for life in self._lives.values():
-            if life.file is not None:
+            if life.file is not None and (only is None or life.run.run in only):
                 life.file.expect(names, digest)
 
     async def _live(self, life: _Life) -> None:

@@ -76,13 +76,26 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class FileWrite:
+    """A file that the agent writes itself: its path (relative to the workspace, or absolute), and the sha256 of all
+    that the file then holds, in hex.
+    """
+
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolUpdate:
-    """The state of a tool call: an upsert by `call`."""
+    """The state of a tool call: an upsert by `call`. `writes` are told before they are done or right after, so that a
+    watch of the same thread isn't woken by them.
+    """
 
     call: str
     title: str
     state: Literal["running", "done", "failed"]
     detail: str = ""
+    writes: tuple[FileWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from relay.app import Relay, build, chat_rooms
 from relay.behaviours.posting.concept import Outbox
 from relay.behaviours.turns.concept import Turns
 from relay.config import Access, Limits, Person, Room, default
+from relay.config_model import Budgets
 from relay.ledger.interaction import Interaction
 from relay.ledger.memory import MemoryStore
 from relay.ledger.store import Store
@@ -85,7 +86,9 @@ class _Ready:
         self._listening.set()
 
 
-def access(folder: Path, *, limits: Mapping[str, int] | None = None, **room: Any) -> Access:
+def access(
+    folder: Path, *, limits: Mapping[str, int] | None = None, budgets: Budgets | None = None, **room: Any
+) -> Access:
     """Rooms `web:main` and `web:side` of an owner; Ada and Ben are people of `web:main`."""
     main: dict[str, Any] = {"humans": ("ada", "ben"), "require_mention": False, **room}
     rooms = {
@@ -96,7 +99,12 @@ def access(folder: Path, *, limits: Mapping[str, int] | None = None, **room: Any
     # Of limits a test wants shorter ones than a person may write, so they are not checked here.
     base = default(workspace=folder / "work")
     return base.model_copy(
-        update={"rooms": rooms, "people": people, "limits": Limits().model_copy(update=dict(limits or {}))}
+        update={
+            "rooms": rooms,
+            "people": people,
+            "limits": Limits().model_copy(update=dict(limits or {})),
+            "budgets": budgets or Budgets(),
+        }
     )
 
 

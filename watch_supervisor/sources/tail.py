@@ -26,7 +26,7 @@ from watch_supervisor.places import typed
 from watch_supervisor.plain_text import plain, without_escapes
 from watch_supervisor.runs import Clock, Ended, Fire, Run, State
 from watch_supervisor.sources.around import Around, Expecting
-from watch_supervisor.sources.file import BACKSTOP_SECONDS, POLL_SECONDS
+from watch_supervisor.sources.file import BACKSTOP_SECONDS, POLL_SECONDS, QUIET_SECONDS
 from watch_supervisor.sources.following import Follower, Piece
 from watch_supervisor.sources.reports import Reports
 
@@ -234,6 +234,7 @@ class TailSource:
     async def _read(self) -> Ended | None:
         """All there is to read now, with a bound on how fast."""
         if self._expected:
+            await self._clock.sleep(QUIET_SECONDS)  # a write in parts is known only when it is whole
             await self._look_for_own()
         while True:
             began = self._clock.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -55,6 +56,24 @@ async def write(workspace: Path, path: str, text: str) -> None:
 async def append(workspace: Path, path: str, text: str) -> None:
     """`text` and a line end stand at the file's end. Raises `FileRefused`."""
     await anyio.to_thread.run_sync(_put, workspace, path, text, os.O_APPEND)
+
+
+def _after(workspace: Path, path: str, text: str, flags: int) -> str:
+    digest = hashlib.sha256()
+    try:
+        if flags & os.O_APPEND:
+            with open(_open(workspace, path, os.O_RDONLY), "rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+    except (FileRefused, OSError):
+        pass  # there is none yet: then what is appended is all
+    digest.update(text.replace("\\n", "\n").encode() + b"\n")
+    return digest.hexdigest()
+
+
+async def digest_after(workspace: Path, path: str, text: str, *, appended: bool) -> str:
+    """The sha256 of all that the file will hold after `write` or `append`."""
+    return await anyio.to_thread.run_sync(_after, workspace, path, text, os.O_APPEND if appended else 0)
 
 
 def _get(workspace: Path, path: str) -> str:

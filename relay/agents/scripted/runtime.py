@@ -16,6 +16,7 @@ from relay.agents.runtime import (
     AgentGone,
     ApprovalAsked,
     ApprovalWithdrawn,
+    FileWrite,
     SessionCapabilities,
     SessionSpec,
     Steered,
@@ -25,7 +26,7 @@ from relay.agents.runtime import (
     TurnEvent,
 )
 from relay.agents.scripted.directives import Step, fields, read
-from relay.agents.scripted.files import FileRefused, append, read_text, write
+from relay.agents.scripted.files import FileRefused, append, digest_after, read_text, write
 from relay.agents.scripted.journal import Journal
 from relay.clock import Clock
 from relay.errors import AgentError
@@ -221,8 +222,12 @@ class ScriptedTurn:
         path, _, text = rest.partition(" ")
         call = self._call()
         title = f"{verb} {path}"
-        yield ToolUpdate(call, title, "running")
         workspace = self.session.spec.workspace
+        writes: tuple[FileWrite, ...] = ()
+        if verb in ("write", "append"):
+            digest = await digest_after(workspace, path, text, appended=verb == "append")
+            writes = (FileWrite(path, digest),)
+        yield ToolUpdate(call, title, "running", writes=writes)
         try:
             match verb:
                 case "write":

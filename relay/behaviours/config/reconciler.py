@@ -9,7 +9,7 @@ from typing import Any
 import anyio.to_thread
 
 from relay import texts
-from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
+from relay.behaviours.config.verbs import Budgets, ConfigLoaded, RoomRules
 from relay.config import Access, ConfigWatch, Loaded
 from relay.errors import ConfigError, StoreUnavailable
 from relay.ledger.interaction import Draft
@@ -43,6 +43,13 @@ def loaded(access: Access, *, boot: str, count: int, digest: str, zone: str) -> 
         queue=access.limits.queue,
         agents=access.limits.agents,
         watches=access.limits.watches,
+        budgets=Budgets(
+            thread_per_hour=access.budgets.thread.turns_per_hour,
+            room_per_hour=access.budgets.room.turns_per_hour,
+            day=access.budgets.day.turns,
+            day_tokens=access.budgets.day.tokens or 0,
+            watch_per_hour=access.budgets.watch_fires_per_hour,
+        ),
     )
     return Draft.of(payload, boot, count, actor="relay", caused_by=())
 

@@ -37,6 +37,17 @@ class RoomRules(BaseModel):
     """Declared watches, as they stand in the file."""
 
 
+class Budgets(BaseModel):
+    """Bounds for what no person asked for; 0 is without one, or where an earlier relay did not say."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    thread_per_hour: int = 0
+    room_per_hour: int = 0
+    day: int = 0
+    day_tokens: int = 0
+    watch_per_hour: int = 0
+
+
 class ConfigLoaded(Payload):
     """A load of access.json. The first one of a boot also marks the boot: what ran before it runs no more."""
 
@@ -55,3 +66,4 @@ class ConfigLoaded(Payload):
     """The most turns that may run at once; 0 where an earlier relay did not say."""
     watches: int
     """The most watches that may be armed at once."""
+    budgets: Budgets = Budgets()

@@ -25,7 +25,7 @@ class Settings(Concept[SettingsState]):
 
     @on(SettingChosen)
     def chosen(self, i: Interaction, p: SettingChosen) -> None:
-        if p.name != "paused":  # of that the lanes themselves keep account
+        if p.name == "busy":  # of the others those whom they concern keep account
             self.state.scopes.setdefault(i.scope, {})[p.name] = p.value
 
     def busy(self, scope: str, default: Busy) -> Busy:

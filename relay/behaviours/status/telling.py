@@ -67,6 +67,11 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "watch.started": lambda b: "its source is watched",
     "watch.exited": lambda b: "its source is let go",
     "watch.fired": lambda b: f"«{_text(b, 'name')}» fired ({b.get('number')}): {_text(b, 'why')}",
+    "watch.snoozed": lambda b: (
+        f"«{_text(b, 'name')}» {'quiet' if b.get('until') is not None else 'may speak again'}"
+    ),
+    "watch.held_on": lambda b: f"what «{_text(b, 'name')}» saw waits on: {_text(b, 'why')}",
+    "watch.released": lambda b: f"what «{_text(b, 'name')}» saw is told now: {_text(b, 'why')}",
     "watch.advanced": lambda b: "seen, not fired",
     "watch.disarmed": lambda b: (
         f"«{_text(b, 'name')}» off: {_text(b, 'reason')} {_text(b, 'detail')}".rstrip()

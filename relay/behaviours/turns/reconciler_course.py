@@ -153,6 +153,7 @@ class Course:
                 self._end = event
 
     async def _tool(self, event: ToolUpdate) -> None:
+        self._tell_of_writes(event)
         before = self._tools.get(event.call)
         self._doing = event.title[:200] if event.state == "running" else ""
         self._tools[event.call] = event.state
@@ -163,6 +164,15 @@ class Course:
                 turn=self.turn_id, call=event.call, failed=event.state == "failed", detail=event.detail[:2000]
             )
             await self.held.admit(self._draft(payload, self.turn_id, event.call))
+
+    def _tell_of_writes(self, event: ToolUpdate) -> None:
+        """Before anything is awaited: the write may be done already."""
+        workspace = self.parts.workspace(self.running.room)
+        if workspace is None:
+            return
+        for write in event.writes:
+            for told in self.parts.own_writes:
+                told(self.scope, workspace, write.path, write.digest)
 
     def _tool_asked(self, call: str, title: str, ask: ApprovalAsked | None = None) -> Draft:
         command = ask.command if ask else ""

@@ -136,6 +136,8 @@ class Prompts:
                 facts.append(("dropped", str(body["dropped"])))
             name = str(body.get("name", ""))
             return Part("fire", name, "watch", name, source.at, text, tuple(facts))
+        if source.verb == "watch.released":
+            return Part("notice", "relay", "system", str(body.get("name", "")), source.at, text, tuple(facts))
         if source.verb == "channel.deleted":
             message = str(body.get("message", ""))
             return Part("notice", "relay", "system", message, source.at, told.PROMPT_TAKEN_BACK)

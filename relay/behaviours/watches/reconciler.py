@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
 
-from relay import texts
+from relay import texts, texts_for_agents, texts_of_quiet
 from relay.behaviours.watches.concept import Armed, Request, Watches
+from relay.behaviours.watches.holding import FOR_GOOD
 from relay.behaviours.watches.synchronizations import judged_by_rule, off
 from relay.behaviours.watches.verbs import (
     WatchAdvanced,
     WatchExited,
     WatchFired,
+    WatchHeldOn,
     WatchJudged,
+    WatchReleased,
     WatchStarted,
 )
 from relay.ledger.canonical import clean_text
@@ -60,6 +64,12 @@ class WatchRunner:
             on_ended=self._ended,
             snapshots=parts.blobs,
         )
+        parts.own_writes.append(self._own_write)
+
+    def _own_write(self, scope: str, workspace: Path, path: str, digest: str) -> None:
+        """What an agent writes doesn't wake it: the watches of its own thread let it pass, others don't."""
+        runs = {armed.run for armed in self._parts.engine.view.of(Watches).of_scope(scope)}
+        self._supervisor.expect(workspace, path, digest, only=runs)
 
     async def run(self) -> None:
         """The supervisor's own life; beside the runner, until cancelled."""
@@ -76,9 +86,14 @@ class WatchRunner:
             yield Item(f"end:{run}", f"end:{run}")
         for armed in list(state.unstarted):
             yield Item(f"start:{armed}", f"start:{armed}")
+        now = self._parts.clock.now_ms()
+        for held in list(state.held.values()):
+            if held.until != FOR_GOOD and held.until <= now:
+                yield Item(f"tell:{held.armed}", "tell")
 
     def due(self, view: View) -> int | None:
-        return None
+        held = view.of(Watches).state.held.values()
+        return min((h.until for h in held if h.until != FOR_GOOD), default=None)
 
     async def act(self, item: Item, held: Held) -> None:
         self._fence = held.lease.fence
@@ -87,6 +102,8 @@ class WatchRunner:
             await self._judge(id, held)
         elif kind == "end":
             await self._end(id, held)
+        elif kind == "tell":
+            await self._tell(id, held)
         else:
             await self._start(id, held)
 
@@ -155,6 +172,48 @@ class WatchRunner:
             await held.admit(
                 Draft.of(WatchExited(armed=armed, run=run), run, actor="relay", caused_by=[armed])
             )
+
+    async def _tell(self, armed_id: str, held: Held) -> None:
+        """What was held is told now, in one; unless something else holds it."""
+        watches = held.view.of(Watches)
+        kept = watches.state.held.get(armed_id)
+        if kept is None:
+            return
+        closed = watches.closed(kept, self._parts.clock.now_ms())
+        newest = kept.fires[-1]
+        if closed is not None:
+            payload = WatchHeldOn(armed=armed_id, name=kept.name, why=closed[0], until=closed[1])
+            key = (armed_id, newest, closed[1])
+            await held.admit(Draft.of(payload, *key, actor="relay", scope=kept.scope, caused_by=[newest]))
+            return
+        text = texts_for_agents.held_fires(kept.name, kept.count, len(kept.fires), kept.why)
+        if kept.notify:
+            known = await self._parts.engine.store.by_ids(kept.fires)
+            texts_kept = [str(known[fire].body.get("text", "")) for fire in kept.fires if fire in known]
+            text = "\n\n".join([texts_of_quiet.held_told(kept.count, kept.why), *texts_kept])
+        released = WatchReleased(
+            armed=armed_id,
+            name=kept.name,
+            room=kept.room,
+            person=kept.person,
+            notify=kept.notify,
+            is_diff=kept.is_diff,
+            why=texts_of_quiet.held_told(kept.count, kept.why),
+            text=text.encode()[:INLINE].decode(errors="ignore"),
+            fires=tuple(kept.fires),
+            count=kept.count,
+        )
+        await held.admit(
+            Draft.of(
+                released,
+                armed_id,
+                newest,
+                actor="relay",
+                role=kept.role,
+                scope=kept.scope,
+                caused_by=list(kept.fires),
+            )
+        )
 
     # -- what the supervisor says -----------------------------------------------------------------------------------
 

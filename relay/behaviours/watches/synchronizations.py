@@ -17,6 +17,16 @@ from relay.behaviours.posting.notices import notices
 from relay.behaviours.posting.verbs import PostRequested, notice
 from relay.behaviours.turns.verbs import Origin, TurnPrompted
 from relay.behaviours.watches.concept import Armed, Watches
+from relay.behaviours.watches.synchronizations_holding import (
+    BUDGET,
+    MUTE,
+    SNOOZE,
+    UNMUTE,
+    budget_by_command,
+    quiet_by_command,
+    resume_on_release,
+    tell_held,
+)
 from relay.behaviours.watches.verbs import (
     WatchArmed,
     WatchDisarmed,
@@ -29,9 +39,20 @@ from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 from watch_supervisor.spec import SpecError, WatchSpec, describe, from_fields, parse_line
 
+__all__ = [
+    "BUDGET",
+    "MUTE",
+    "SNOOZE",
+    "UNMUTE",
+    "budget_by_command",
+    "quiet_by_command",
+    "resume_on_release",
+    "tell_held",
+]
+
 WATCH = Command(
     "!watch",
-    '!watch NAME --file PATH | !watch --in 2h "TEXT" | !watch --at 09:30 "TEXT"',
+    '!watch NAME --file PATH | !watch NAME --tail PATH | !watch --in 2h "TEXT" | !watch --at 09:30 "TEXT"',
     texts.ABOUT_WATCH,
     owner_only=True,
 )
@@ -201,11 +222,15 @@ def tell_refused(i: Interaction, p: WatchRefused, view: View) -> Iterable[Draft]
 
 @rule(WatchFired)
 def resume_on_watch(i: Interaction, p: WatchFired, view: View) -> Iterable[Draft]:
-    """A fire asks for a turn where the watch was armed; with `--notify` it is posted and nobody is woken."""
+    """A fire asks for a turn where the watch was armed; with `--notify` it is posted and nobody is woken. One that is
+    held does neither, until it is released."""
     watches = view.of(Watches)
     if p.armed not in watches.state.armed:  # disarmed in the same moment: a cancelled watch never fires
         return
-    if p.notify:
+    held = watches.state.held.get(p.armed)
+    if held is not None and i.id in held.fires:
+        pass
+    elif p.notify:
         text = texts.watch_notified(
             p.name, p.why, p.text, is_diff=watches.state.armed[p.armed].spec.source == "file"
         )
@@ -222,7 +247,7 @@ def resume_on_watch(i: Interaction, p: WatchFired, view: View) -> Iterable[Draft
         )
     if p.last:
         armed = watches.state.armed[p.armed]
-        done = armed.spec.max_fires is not None and not armed.spec.once and armed.spec.source == "file"
+        done = armed.spec.max_fires is not None and not armed.spec.once
         yield off(armed, "max fires" if done else "done", by="relay", cause=i.id)
 
 
@@ -265,7 +290,7 @@ def list_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[D
 def judged_by_rule(spec: WatchSpec, inside: bool, protected: bool, via: str) -> list[str]:
     """Why a file may not be watched: empty when it may. The owner may look outside the workspace; nobody at secrets."""
     reasons: list[str] = []
-    if spec.source == "file":
+    if spec.path is not None:
         if protected:
             reasons.append(texts.WATCH_PROTECTED)
         if not inside and via == "tool":

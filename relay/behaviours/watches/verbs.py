@@ -107,6 +107,42 @@ class WatchAdvanced(Payload):
     source_state: dict[str, Any]
 
 
+class WatchSnoozed(Payload):
+    """A person wants the watch quiet until then (UTC ms); 0 is until they say otherwise, and None ends it."""
+
+    VERB: ClassVar[str] = "watch.snoozed"
+    armed: str
+    name: str
+    until: int | None
+    by: str
+
+
+class WatchHeldOn(Payload):
+    """What is held of a watch stays held, for another reason."""
+
+    VERB: ClassVar[str] = "watch.held_on"
+    armed: str
+    name: str
+    why: str
+    until: int
+
+
+class WatchReleased(Payload):
+    """What was held of a watch is told now. `text` says what came meanwhile; of `count` fires the newest are kept."""
+
+    VERB: ClassVar[str] = "watch.released"
+    armed: str
+    name: str
+    room: str
+    person: str
+    notify: bool
+    is_diff: bool
+    why: str
+    text: str
+    fires: tuple[str, ...]
+    count: int
+
+
 class WatchDisarmed(Payload):
     """The watch is off."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from relay import texts
+from relay import texts, texts_of_quiet
 from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.posting.chunks import utf16_len
@@ -42,7 +42,7 @@ def render(view: View, scope: str, now_ms: int, limit: int) -> Rendered:
         lines.append(texts.workbench_running(lane.running.agent, since, lane.running.tool))
     lines += [texts.workbench_card(_time(card.deadline, zone, now_ms)) for card in cards]
     lines += _waiting(lane, zone, now_ms)
-    lines += [_watch(armed, zone, now_ms) for armed in watches]
+    lines += [_watch(armed, view.of(Watches), zone, now_ms) for armed in watches]
     shown = _within([texts.WORKBENCH, *(lines or [texts.WORKBENCH_EMPTY])], limit)
     return Rendered(shown, bool(watches or cards or any(w.held for w in lane.waiting)))
 
@@ -58,11 +58,14 @@ def _waiting(lane: Lane, zone: ZoneInfo, now_ms: int) -> list[str]:
     return [*lines, texts.workbench_rest(rest)] if rest > 0 else lines
 
 
-def _watch(armed: Armed, zone: ZoneInfo, now_ms: int) -> str:
+def _watch(armed: Armed, watches: Watches, zone: ZoneInfo, now_ms: int) -> str:
     spec = armed.spec
     what = describe(spec) if spec.source != "timer" else texts.inline(spec.text or "timer", 120)
-    due = _time(spec.due, zone, now_ms) if spec.due is not None else ""
-    return texts.workbench_watch(spec.name, what, armed.fires, armed.last, due)
+    following = watches.next_due(armed)
+    due = _time(following, zone, now_ms) if following is not None else ""
+    word, until = watches.quiet_of(armed, now_ms)
+    quiet = texts_of_quiet.workbench_quiet(word, _time(until, zone, now_ms) if until else "") if word else ""
+    return texts.workbench_watch(spec.name, what, armed.fires, armed.last, due, quiet)
 
 
 def _time(at: int, zone: ZoneInfo, now_ms: int) -> str:

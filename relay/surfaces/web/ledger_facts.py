@@ -21,15 +21,18 @@ class LedgerFacts:
         self._parts = parts
 
     def watches(self) -> Sequence[WatchFact]:
-        state, mask = self._parts.engine.view.of(Watches).state, self._parts.mask
+        watches, mask = self._parts.engine.view.of(Watches), self._parts.mask
+        state, now = watches.state, self._parts.clock.now_ms()
         return [
             WatchFact(
                 scope=armed.scope,
                 name=mask(armed.spec.name),
                 what=mask(_what(armed.spec)),
-                state="starting" if armed.armed in state.unstarted else "watching",
+                state="starting"
+                if armed.armed in state.unstarted
+                else watches.quiet_of(armed, now)[0] or "watching",
                 fires=armed.fires,
-                due=armed.spec.due,
+                due=watches.next_due(armed),
                 last=mask(armed.last),
             )
             for armed in state.armed.values()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 def words_in_rules() -> set[str]:
     """Every `!word` that a behaviour's rules compare a command with, found by reading them."""
     found: set[str] = set()
-    for path in Path(relay.behaviours.__path__[0]).glob("*/synchronizations.py"):
+    for path in Path(relay.behaviours.__path__[0]).glob("*/synchronizations*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Command":
                 assert isinstance(node.args[0], ast.Constant)

@@ -219,7 +219,7 @@ async def test_several_fires_that_waited_are_one_turn_that_names_each_watch_once
         ("", "Say what to watch"),
         ("notes --file", "needs a value"),
         ("notes --file a.md --in 2h", "one source"),
-        ("log --tail error.log", "isn't something this relay can watch with yet"),
+        ("log --every 30s", "isn't something this relay can watch with yet"),
         ("build --exit -- ./train.sh", "isn't something this relay can watch with yet"),
         ("--in soon", "soon"),
         ("a b --file notes.md", "A name is one word"),
