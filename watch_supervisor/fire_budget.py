@@ -6,13 +6,12 @@ Pure. What comes in the silence is not lost: the source goes on collecting, as i
 from collections import deque
 
 HOUR_SECONDS = 3600.0
-FIRES_AN_HOUR = 20
 
 
 class FireBudget:
     """The fires of one run. `limit` None: as many as there are."""
 
-    def __init__(self, limit: int | None = FIRES_AN_HOUR) -> None:
+    def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._fired = deque[float]()
         self._told = False

@@ -16,18 +16,20 @@ import anyio.abc
 import anyio.lowlevel
 
 from watch_supervisor.alarms import Alarm, Alarms
-from watch_supervisor.fire_budget import FIRES_AN_HOUR, FireBudget
+from watch_supervisor.fire_budget import FireBudget
 from watch_supervisor.folders import Folders
 from watch_supervisor.output.reading import BYTES_A_SECOND
 from watch_supervisor.places import typed
 from watch_supervisor.plain_text import plain
+from watch_supervisor.processes.confinement import NONE, Confinement
 from watch_supervisor.processes.port import Spawner
 from watch_supervisor.runs import JSON, Clock, Ended, Fire, Output, Run, Snapshots, State, Throttled
 from watch_supervisor.sources import schedule, timer
 from watch_supervisor.sources.around import Around
 from watch_supervisor.sources.file import FileSource
 from watch_supervisor.sources.poll import PollSource
-from watch_supervisor.sources.process import ProcessSource, Rig
+from watch_supervisor.sources.process import ProcessSource
+from watch_supervisor.sources.rig import Rig
 from watch_supervisor.sources.tail import TailSource
 from watch_supervisor.spec_error import SpecError
 
@@ -89,12 +91,13 @@ class Supervisor:
         environ: Mapping[str, str] | None = None,
         marker: Mapping[str, str] | None = None,
         on_throttled: Callable[[Throttled], Awaitable[None]] | None = None,
-        fires_an_hour: int | None = FIRES_AN_HOUR,
+        confinement: Confinement = NONE,
+        fires_an_hour: int | None = None,
         bytes_a_second: int | None = BYTES_A_SECOND,
     ) -> None:
         """Without a `spawner` a run that needs a command fails, with that sentence. Of `environ` a command gets what
-        `processes.command` passes on, and `marker`. `fires_an_hour` and `bytes_a_second` bound each command; None
-        is no bound.
+        `processes.command` passes on, and `marker`; `confinement` holds it in. `fires_an_hour` and `bytes_a_second`
+        bound each command; None is no bound.
         """
         self._clock = clock
         self._on_fire = on_fire
@@ -105,7 +108,9 @@ class Supervisor:
         self._limit = limit
         self._fires_an_hour = fires_an_hour
         self._alarms = Alarms(clock)
-        self._rig = Rig(clock, self._alarms, spawner, environ or {}, marker or {}, bytes_a_second)
+        self._rig = Rig(
+            clock, self._alarms, spawner, environ or {}, marker or {}, confinement, bytes_a_second
+        )
         self._folders = Folders()
         self._snapshots = snapshots
         self._lives: dict[str, _Life] = {}

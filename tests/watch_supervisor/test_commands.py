@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from watch_supervisor.processes import command
-from watch_supervisor.processes.command import environment, late_filters, shell
+from watch_supervisor.processes.command import Shell, environment, late_filters
 
 pytestmark = pytest.mark.anyio
 LONG = 60.0
@@ -61,8 +61,7 @@ async def test_w10_a_signal_and_stderr_are_told_too(commands) -> None:
     assert commands.fires[0].text.startswith("bad\nwas ended by SIGKILL after ")
 
 
-async def test_each_line_fires_and_equal_lines_fire_again(commands) -> None:
-    # W1: equal text is never equal identity.
+async def test_w1_equal_lines_fire_again(commands) -> None:
     go = commands.root / "go"
     line = f"for i in 1 2 3; do echo ping; while [ ! -e {go}$i ]; do sleep 0.05; done; done"
     commands.supervisor.start(commands.command(line))
@@ -311,10 +310,10 @@ def test_the_environment_is_a_list_of_what_may_pass() -> None:
 
 def test_a_command_is_an_argument_byte_for_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     line = "echo 'a  b'\n\techo \"$x\" — *"
-    assert shell(line, os.environ)[-4:] == ["--norc", "--noprofile", "-c", line]
+    assert Shell(os.environ["PATH"]).arguments(line)[-4:] == ["--norc", "--noprofile", "-c", line]
     monkeypatch.setattr(command.shutil, "which", lambda *_, **__: None)
     with pytest.raises(FileNotFoundError, match="no bash"):
-        shell(line, os.environ)
+        Shell().arguments(line)
 
 
 def test_filters_that_hold_lines_back_are_named() -> None:

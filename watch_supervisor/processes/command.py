@@ -29,14 +29,22 @@ _FILTERS = {
 _UNBUFFERED = re.compile(r"--line-buffered|--unbuffered|-W\s*interactive|fflush|stdbuf|\s-[a-zA-Z]*u\b")
 
 
-def shell(command: str, environment: Mapping[str, str]) -> list[str]:
-    """The arguments that run `command` byte for byte. FileNotFoundError when there is no bash."""
-    path = environment.get("PATH", _PATH)
-    bash = shutil.which("bash", path=path) or shutil.which("bash", path=_PATH)
-    if bash is None:
-        raise FileNotFoundError("There is no bash on this machine, and commands are run by it.")
-    by_lines = shutil.which("stdbuf", path=path)
-    return [*([by_lines, "-oL"] if by_lines else []), bash, "--norc", "--noprofile", "-c", command]
+class Shell:
+    """The bash that runs commands, looked up on `path` once."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._path = path or _PATH
+        self._before: list[str] | None = None
+
+    def arguments(self, command: str) -> list[str]:
+        """Those that run `command` byte for byte. FileNotFoundError when there is no bash."""
+        if self._before is None:
+            bash = shutil.which("bash", path=self._path) or shutil.which("bash", path=_PATH)
+            if bash is None:
+                raise FileNotFoundError("There is no bash on this machine, and commands are run by it.")
+            by_lines = shutil.which("stdbuf", path=self._path)
+            self._before = [*([by_lines, "-oL"] if by_lines else []), bash, "--norc", "--noprofile", "-c"]
+        return [*self._before, command]
 
 
 def environment(of_relay: Mapping[str, str], marker: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -8,7 +8,7 @@ STOP and KILL until nothing is left. Should a command kill its warden, its tree 
 frames and reads nothing of what the commands print.
 
 It imports nothing but the standard library, since it runs without the package's path. Messages are JSON, one a
-packet. To this process: `argv`, `cwd`, `environment`, `files`, `umask`, `gentle` and the descriptors of the
+packet. To this process: `argv`, `cwd`, `environment`, `files`, `umask`, `writable`, `gentle` and the descriptors of the
 warden's socket, of stdout and of stderr. To a warden: `end`. From a warden: `started` (pid), or `failed`; `exited` (as
 subprocess's returncode); `gone` (how many had to be killed at the end).
 """
@@ -22,12 +22,17 @@ import resource
 import select
 import signal
 import socket
+import stat
+import struct
 import sys
 import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 1, 15, 36
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 15, 36, 38
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+WRITE_FILE, TRUNCATE, REFER, SCOPE_SIGNAL = 1 << 1, 1 << 14, 1 << 13, 1 << 1
+MAKE_AND_REMOVE = sum(1 << bit for bit in range(4, 13))
 LARGEST_PACKET = 160 * 1024
 STRAY_SECONDS = 0.1
 SWEEP_SECONDS = 0.02
@@ -132,8 +137,8 @@ def processes() -> Iterator[tuple[int, int, str]]:
 def facts_of(pid: int) -> list[str] | None:
     """The fields of `/proc/PID/stat` behind the command's name: state, parent, group … (proc(5))."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            text = stat.read().decode("utf-8", "replace")
+        with open(f"/proc/{pid}/stat", "rb") as facts:
+            text = facts.read().decode("utf-8", "replace")
     except OSError:
         return None
     return text[text.rindex(")") + 2 :].split()
@@ -175,10 +180,37 @@ def tell(control: socket.socket, **message: Any) -> None:
 
 def prctl(option: int, value: Any) -> None:
     """prctl(2). OSError when the kernel refuses."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, value, 0, 0, 0) != 0:
+    checked(ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0))
+
+
+def checked(result: int) -> int:
+    """What a call into libc answered. OSError when that is a failure."""
+    if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+    return result
+
+
+def confine(writable: list[str]) -> None:
+    """From here on this process and what it starts write only there (files, or folders and below), and signal only
+    each other. OSError when the kernel can't do that. See landlock(7).
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = checked(libc.syscall(CREATE_RULESET, None, 0, 1))
+    rights = WRITE_FILE | MAKE_AND_REMOVE | (REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
+    asked = struct.pack("=QQQ", rights, 0, SCOPE_SIGNAL)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    rules = checked(libc.syscall(CREATE_RULESET, asked, ctypes.c_size_t(len(asked)), 0))
+    for path in writable:
+        try:
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        allowed = rights if stat.S_ISDIR(os.fstat(fd).st_mode) else rights & (WRITE_FILE | TRUNCATE)
+        checked(libc.syscall(ADD_RULE, rules, 1, struct.pack("=Qi", allowed, fd), 0))
+        os.close(fd)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    checked(libc.syscall(RESTRICT_SELF, rules, 0))
+    os.close(rules)
 
 
 # -- the warden of one command -----------------------------------------------------------------------------------------
@@ -264,6 +296,8 @@ def become(order: dict[str, Any], out: int, err: int, told: int) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_NOFILE, tuple(order["files"]))
         os.umask(order["umask"])
         os.chdir(order["cwd"])
+        if order["writable"] is not None:
+            confine(order["writable"])
         os.execve(order["argv"][0], order["argv"], order["environment"])
     except OSError as error:
         what = f"{error.strerror}: {error.filename}" if error.filename else f"{error.strerror}"

@@ -68,6 +68,7 @@ class Guarded:
                 "environment": dict(order.environment),
                 "files": self._files,
                 "umask": self._umask,
+                "writable": list(order.writable) if order.writable is not None else None,
                 "gentle": self._gentle,
             }
         ).encode()

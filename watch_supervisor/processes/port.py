@@ -22,11 +22,16 @@ class SpawnFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to run: the program's absolute path first in `argv`, and the whole of its environment."""
+    """What to run: the program's absolute path first in `argv`, and the whole of its environment.
+
+    `writable` are the files and folders it may write, and nothing else; None is anywhere. A spawner that can't see to
+    that doesn't run it.
+    """
 
     argv: Sequence[str]
     cwd: Path
     environment: Mapping[str, str]
+    writable: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

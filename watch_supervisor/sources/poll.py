@@ -22,12 +22,11 @@ from watch_supervisor.moments import rough_duration
 from watch_supervisor.output.framing import Block
 from watch_supervisor.output.reading import Reading
 from watch_supervisor.plain_text import capped, plain_lines
-from watch_supervisor.processes.command import environment, shell
 from watch_supervisor.processes.endings import told
-from watch_supervisor.processes.port import Order, SpawnFailed
+from watch_supervisor.processes.port import SpawnFailed
 from watch_supervisor.runs import Ended, Fire, Output, Run, Snapshots, State
-from watch_supervisor.sources.process import Rig
 from watch_supervisor.sources.reports import Reports
+from watch_supervisor.sources.rig import Rig
 
 SHORTEST_LIMIT_SECONDS = 60.0
 LARGEST_VALUE_BYTES = 256 * 1024
@@ -162,8 +161,7 @@ class PollSource:
         rig, spec = self._rig, self._spec
         if rig.spawner is None:
             raise SpawnFailed("Commands can't be run here.")
-        env = environment(rig.environ, rig.marker)
-        child = await rig.spawner.spawn(Order(shell(spec.command or "", env), self._run.root, env))
+        child = await rig.spawner.spawn(rig.order(spec.command or "", self._run.root))
         kept = _Kept()
         reading = Reading(child.stdout, child.stderr, self._clock, rig.alarms, kept.take, rig.budget)
         limit = max(self._every, SHORTEST_LIMIT_SECONDS)

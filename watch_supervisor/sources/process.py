@@ -7,24 +7,21 @@ exit is started once and never again. It reads pipes and never knows who runs th
 """
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import anyio
 
-from watch_supervisor.alarms import Alarms
 from watch_supervisor.fire_budget import FireBudget
 from watch_supervisor.moments import rough_duration
 from watch_supervisor.output.block_gate import BlockGate
 from watch_supervisor.output.collected import Collected
 from watch_supervisor.output.framing import Block
-from watch_supervisor.output.reading import BYTES_A_SECOND, Reading
+from watch_supervisor.output.reading import Reading
 from watch_supervisor.plain_text import capped
-from watch_supervisor.processes.command import environment, shell
 from watch_supervisor.processes.endings import told
-from watch_supervisor.processes.port import Child, Exit, Order, Spawner, SpawnFailed
-from watch_supervisor.runs import Clock, Ended, Fire, Output, Run, State
+from watch_supervisor.processes.port import Child, Exit, SpawnFailed
+from watch_supervisor.runs import Ended, Fire, Output, Run, State
 from watch_supervisor.sources.reports import Reports
+from watch_supervisor.sources.rig import Rig
 
 BATCH_SECONDS = 0.2
 _FIRST_PAUSE_SECONDS = 1.0
@@ -34,20 +31,6 @@ _MOST_SHORT_LIVES = 8
 _SPAWN_TRIES = 6
 _SHOWN_AT_EXIT = 60
 _MOST_NOTES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Rig:
-    """What all commands of one supervisor share. `environ` is the relay's own environment, `marker` what is
-    added to each child's.
-    """
-
-    clock: Clock
-    alarms: Alarms
-    spawner: Spawner | None
-    environ: Mapping[str, str]
-    marker: Mapping[str, str]
-    budget: int | None = BYTES_A_SECOND
 
 
 class ProcessSource:
@@ -122,11 +105,9 @@ class ProcessSource:
         spec, rig = self._spec, self._rig
         if rig.spawner is None:
             return Ended(self._run.run, "failed", "Commands can't be run here.")
-        env = environment(rig.environ, rig.marker)
         for attempt in range(_SPAWN_TRIES):
             try:
-                order = Order(shell(spec.command or "", env), self._run.root, env)
-                self._child = await rig.spawner.spawn(order)
+                self._child = await rig.spawner.spawn(rig.order(spec.command or "", self._run.root))
                 break
             except FileNotFoundError as error:
                 return Ended(self._run.run, "failed", str(error))

@@ -270,7 +270,7 @@ class WatchRunner:
         if event is not None:
             event.set()
         if armed is not None:
-            reason = "max fires" if ended.reason == "max-fires" else ended.reason
+            reason = {"max-fires": "max fires", "lost": "failed"}.get(ended.reason, ended.reason)
             # The other reasons say it themselves. Should the store refuse, the supervisor tells it again.
             detail = ended.detail.rstrip(".") if reason == "failed" else ""
             await self._admit(self._off(armed, reason, detail))
