@@ -20,7 +20,13 @@ class Ring:
         self._bytes = 0
 
     def add(self, block: Block) -> None:
-        """More lines. They aren't copied, so what they were read with stays for as long as they do."""
+        """More lines. Of a large block only the end is kept, copied, so that its memory serves the next read while it
+        is still in the cache.
+        """
+        if block.end - block.start >= MOST_BYTES:
+            self._blocks.clear()
+            self._bytes = 0
+            block = Block(block.whole[block.end - MOST_BYTES : block.end])
         self._blocks.append(block)
         self._bytes += block.end - block.start
         while self._bytes - (size := self._blocks[0].end - self._blocks[0].start) >= MOST_BYTES:
