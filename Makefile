@@ -11,7 +11,7 @@ STATE ?= ./.relay
 CODE := relay watch_supervisor notebook_bridge
 CHECKED := $(CODE) tests $(wildcard benchmarks)
 
-.PHONY: help up env test lint format coverage test-browser chromium bench soak clean
+.PHONY: help up env test lint format coverage test-browser chromium editors bench soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -46,8 +46,11 @@ coverage: $(VENV)/.dev ## run the tests and say which lines they don't reach
 test-browser: $(VENV)/.browser chromium ## drive the page with a real browser
 	@$(PY) -m pytest tests/browser $(ARGS)
 
+editors: ## install the tools whose edits the tests of watches try (vim, ed, git); root on Debian
+	@apt-get install -qq -y --no-install-recommends vim ed git logrotate
+
 soak: $(VENV)/.dev ## the long figures: soak tests, and many more examples of each property
-	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' $(ARGS)
+	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' -o faulthandler_timeout=0 $(ARGS)
 
 bench: $(VENV)/.dev ## print the benchmarks' ratios
 	@ls benchmarks/*.py >/dev/null 2>&1 || { echo 'make bench: there is no benchmark in benchmarks/.' >&2; exit 1; }

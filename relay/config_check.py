@@ -67,6 +67,8 @@ def check(value: object, *, folder: Path, runtimes: Collection[str], now_ms: int
     found += _watches(whole, now_ms, zone, said)
     if access is not None:
         found += _bounds(access)
+        if access.budgets.day.usd is not None:
+            said.append("budgets.day.usd: money isn't counted yet, so nothing is held back by it.")
     # One mistake a place: the first says enough.
     only = {mistake.where: mistake for mistake in reversed(found)}
     return Checked(access if not only else None, tuple(reversed(only.values())), tuple(said))

@@ -8,7 +8,7 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 import logging
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -26,6 +26,7 @@ from watch_supervisor.processes.port import Spawner
 from watch_supervisor.runs import JSON, Clock, Ended, Fire, Output, Run, Snapshots, State, Throttled
 from watch_supervisor.sources import schedule, timer
 from watch_supervisor.sources.around import Around
+from watch_supervisor.sources.backstop import Backstop
 from watch_supervisor.sources.file import FileSource
 from watch_supervisor.sources.poll import PollSource
 from watch_supervisor.sources.process import ProcessSource
@@ -60,8 +61,9 @@ class _Life:
     alarm: Alarm | None = None
     file: FileSource | TailSource | None = None
     command: ProcessSource | PollSource | None = None
-    fires: FireBudget = field(default_factory=FireBudget)
-    over: anyio.Event = field(default_factory=anyio.Event)
+    fires: FireBudget | None = None
+    over: anyio.Event | None = None
+    """Made by who waits for its end: a timer that waits needs to be small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,9 @@ class Supervisor:
         """Watch until cancelled. Then nothing fires any more, and what was started counts as not running."""
         threads = anyio.CapacityLimiter(_READING_THREADS)
         looks = anyio.Semaphore(_LOOKS_AT_ONCE)
-        self._around = Around(self._clock, self._alarms, self._folders, self._snapshots, threads, looks)
+        backstop = Backstop(self._clock, threads)
+        shared = (self._clock, self._alarms, self._folders, self._snapshots, threads, looks, backstop)
+        self._around = Around(*shared)
         self._calls = anyio.Semaphore(_CALLS_AT_ONCE)
         try:
             with self._folders:
@@ -130,6 +134,7 @@ class Supervisor:
                     self._group = group
                     group.start_soon(self._alarms.run)
                     group.start_soon(self._folders.run)
+                    group.start_soon(backstop.run)
                     for life in list(self._lives.values()):
                         group.start_soon(self._live, life)
                     task_status.started()
@@ -137,15 +142,15 @@ class Supervisor:
             self._group = None
             for life in self._lives.values():
                 life.stopped = True
-                life.over.set()
+                if life.over is not None:
+                    life.over.set()
             self._lives.clear()
 
     def start(self, run: Run) -> None:
         """Begin a run. A run id that is running already stays as it is."""
         if run.run in self._lives:
             return
-        fires = FireBudget(self._fires_an_hour)
-        life = _Life(run, refused=len(self._lives) >= self._limit, fires=fires)
+        life = _Life(run, refused=len(self._lives) >= self._limit)
         self._lives[run.run] = life
         if self._group is not None:
             self._group.start_soon(self._live, life)
@@ -164,6 +169,7 @@ class Supervisor:
             life.alarm.cancel()
         if life.task_id is None or life.task_id == anyio.get_current_task().id:
             return
+        life.over = anyio.Event()
         if life.scope is not None:
             life.scope.cancel()
         await life.over.wait()
@@ -211,7 +217,7 @@ class Supervisor:
             finally:
                 life.task_id = None
                 life.scope = None
-                if life.stopped or ended is not None:
+                if (life.stopped or ended is not None) and life.over is not None:
                     life.over.set()
                 if ended is not None and self._lives.get(life.run.run) is life:
                     del self._lives[life.run.run]
@@ -262,6 +268,7 @@ class Supervisor:
 
     def _command(self, life: _Life) -> ProcessSource | PollSource:
         reports = self._reports(life)
+        life.fires = life.fires or FireBudget(self._fires_an_hour)
         if life.run.spec.source == "process":
             return ProcessSource(life.run, self._rig, reports, life.fires)
         assert self._around is not None

@@ -319,7 +319,7 @@ def test_the_smallest_file_in_the_operators_document_loads(write: Callable[[obje
     first = text.split("```json\n")[1].split("```")[0]
     assert read(write(first)).access.rooms["web:main"].agent == "scout"
     watches = json.loads("{" + text.split("```json\n")[2].split("```")[0] + "}")
-    assert len(read(write(small(**watches))).access.rooms["web:main"].watches) == 4
+    assert len(read(write(small(**watches))).access.rooms["web:main"].watches) == 7
 
 
 def test_in_code_times_are_milliseconds() -> None:

@@ -152,15 +152,21 @@ async def test_many_lines_come_as_one_with_the_first_the_last_and_a_count(stand,
         assert sum(fire.dropped for fire in stand.fires) > 15_000
 
 
-async def test_what_follows_within_the_window_comes_as_one(stand, log: Path) -> None:
+async def test_what_follows_within_the_window_comes_as_one(hand_stand) -> None:
+    """Time stands still but for what the test turns."""
+    stand = hand_stand
+    log = stand.root / "app.log"
+    log.write_text(BEFORE)
     async with stand.running():
         await stand.arm(stand.tail(window_ms=4_000))
-        add(log, "a\n")
-        await stand.fire()
-        for letter in "bcd":
+        source = stand.supervisor._lives["run-1"].file
+        for number, letter in enumerate("abcd"):
             add(log, f"{letter}\n")
-            await anyio.sleep(0.05)
-        await stand.fire(2)
+            await stand.until(lambda number=number: source._collected.count == max(1, number), PATIENCE)
+            await stand.clock.turn(0.25, step=0.25)
+            await stand.until(lambda: len(stand.fires) == 1, PATIENCE)
+        await stand.clock.turn(4, step=0.5)
+        await stand.until(lambda: len(stand.fires) == 2, PATIENCE)
         assert stand.lines() == ["a", "b", "c", "d"]
         assert [fire.count for fire in stand.fires] == [1, 3]
 
@@ -195,6 +201,13 @@ ROTATIONS = [
 ]
 
 
+async def noticed(stand, log: Path) -> None:
+    """Wait until the tail stands at the start of a new file; one that was renamed and not replaced is read on."""
+    renamed = log.with_name("app.log.1").exists() and not log.exists()
+    follower = stand.supervisor._lives["run-1"].file._follower
+    await stand.until(lambda: renamed or (follower.seen == 0 and not follower.waits), PATIENCE)
+
+
 @pytest.mark.parametrize("rotate", ROTATIONS, ids=lambda rotate: rotate.__name__)
 async def test_a_log_that_begins_anew_goes_on_without_a_gap_or_a_repeat(
     stand, log: Path, rotate: Callable[[Path], None]
@@ -204,11 +217,11 @@ async def test_a_log_that_begins_anew_goes_on_without_a_gap_or_a_repeat(
         add(log, "last of the old\n")
         await told(stand, "last of the old")
         rotate(log)
-        await anyio.sleep(0.3)
+        await noticed(stand, log)
         add(log, "one\n")
         await told(stand, "last of the old", "one")
         rotate(log)
-        await anyio.sleep(0.3)
+        await noticed(stand, log)
         add(log, "one\n")
         add(log, "two\n")
         await told(stand, "last of the old", "one", "one", "two")

@@ -9,6 +9,7 @@ import anyio
 from watch_supervisor.alarms import Alarms
 from watch_supervisor.folders import Folders
 from watch_supervisor.runs import Clock, Snapshots
+from watch_supervisor.sources.backstop import Backstop
 
 MOST_HELD = 200
 
@@ -23,6 +24,7 @@ class Around:
     snapshots: Snapshots
     threads: anyio.CapacityLimiter
     looks: anyio.Semaphore
+    backstop: Backstop
     held: set[int] = field(default_factory=set[int])
 
     def holds(self, fd: int, begins: bool) -> bool:

@@ -7,6 +7,7 @@ file. While the snapshots refuse it goes on looking, and keeps what it has to te
 """
 
 import functools
+import math
 import zlib
 from collections import deque
 from collections.abc import Collection
@@ -25,11 +26,11 @@ from watch_supervisor.places import typed
 from watch_supervisor.plain_text import capped, plain, plain_lines
 from watch_supervisor.runs import Ended, Fire, Run, State
 from watch_supervisor.sources.around import Around, Expecting
+from watch_supervisor.sources.backstop import BACKSTOP_SECONDS
 from watch_supervisor.sources.reports import Reports
 
 QUIET_SECONDS = 0.15
 LONGEST_UNREST_SECONDS = 1.0
-BACKSTOP_SECONDS = 30.0
 POLL_SECONDS = 1.0
 _GONE_SECONDS = 1.0
 _REFUSED_SECONDS = 2.0
@@ -109,6 +110,7 @@ class FileSource:
             return await self._begin() or await self._go_on()
         finally:
             self._around.folders.forget(self._touch)
+            self._around.backstop.forget(self._touch)
             if alarm is not None:
                 alarm.cancel()
 
@@ -142,9 +144,10 @@ class FileSource:
         return None
 
     async def _go_on(self) -> Ended:
-        # Spread over the interval, by the run's id, so that many runs don't all check at one moment.
-        share = zlib.crc32(self._run.run.encode("utf-8", "replace")) % 1000 / 1000
-        self._next_check = self._clock.monotonic() + self._check_seconds() * (0.1 + 0.9 * share)
+        if not self._listening:
+            # Spread over the interval, by the run's id, so that many runs don't all check at one moment.
+            share = zlib.crc32(self._run.run.encode("utf-8", "replace")) % 1000 / 1000
+            self._next_check = self._clock.monotonic() + POLL_SECONDS * (0.1 + 0.9 * share)
         while True:
             try:
                 if ended := await self._step():
@@ -197,11 +200,12 @@ class FileSource:
         self._wake = anyio.Event()
         if self._touched_at is not None:
             return
-        alarm = self._around.alarms.at(until, self._wake.set)
+        alarm = self._around.alarms.at(until, self._wake.set) if until < math.inf else None
         try:
             await self._wake.wait()
         finally:
-            alarm.cancel()
+            if alarm is not None:
+                alarm.cancel()
         if self._look_again is not None and self._clock.monotonic() >= self._look_again:
             self._touched_at = self._touched_at or self._look_again - QUIET_SECONDS
 
@@ -219,8 +223,8 @@ class FileSource:
         self._look_again = None
 
     async def _check(self) -> None:
-        """The backstop: has the file changed without a notice?"""
-        self._next_check = self._clock.monotonic() + self._check_seconds()
+        """Where nobody gives notice: has the file changed?"""
+        self._next_check = self._clock.monotonic() + POLL_SECONDS
         now = await anyio.to_thread.run_sync(
             functools.partial(signature, self._run.root, self._path),
             abandon_on_cancel=True,
@@ -228,9 +232,6 @@ class FileSource:
         )
         if now is None or now != self._signature:
             self._touched_at = self._touched_at or self._clock.monotonic()
-
-    def _check_seconds(self) -> float:
-        return BACKSTOP_SECONDS if self._listening else POLL_SECONDS
 
     async def _look(self) -> Look:
         """Look, and listen on the way that was found; once more if that way is new."""
@@ -262,9 +263,14 @@ class FileSource:
             self._rest_until = self._clock.monotonic() + min(10 * took, BACKSTOP_SECONDS)
         self._real = seen.real or self._real
         self._signature = seen.signature
-        if not self._listening and self._is_fresh(seen):
+        if self._listening:
+            self._around.backstop.watch(self._touch, self._run.root, self._path, seen.signature)
+            self._next_check = math.inf
+            return seen
+        self._around.backstop.forget(self._touch)
+        if self._is_fresh(seen):
             self._signature = None
-        self._next_check = min(self._next_check, self._clock.monotonic() + self._check_seconds())
+        self._next_check = min(self._next_check, self._clock.monotonic() + POLL_SECONDS)
         return seen
 
     def _is_fresh(self, seen: Look) -> bool:

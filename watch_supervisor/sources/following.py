@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from watch_supervisor.content import Look, Opened, open_file
+from watch_supervisor.content import Look, Opened, Signature, open_file, signature
 from watch_supervisor.gate import added_lines
 from watch_supervisor.places import Link, is_inside, is_protected
 from watch_supervisor.runs import State
@@ -24,6 +24,8 @@ PIECE_BYTES = 1 << 20
 KNOWN_BYTES = 32 * 1024
 LARGEST_EDIT = 4 << 20
 LINGER_SECONDS = 10.0
+QUIET_SECONDS = 0.15
+"""What isn't a plain continuation is looked at again after so long: tools empty a file before they write it."""
 _MARK_BYTES = 1024
 _MOST_NAMES = 10_000
 
@@ -82,17 +84,25 @@ class Follower:
         self._resumes = state is not None
         self._fd: int | None = None
         self._old: _Old | None = None
+        self._odd_at: float | None = None
         self._searched = self._stepping = self._closed = False
         self._id: tuple[str, str] | None = None
         self._head = self._near = ""
         self._first = self._last = b""
         self._known: bytes | None = b""
+        self.signature: Signature | None = None
+        """What the file's was right before the last step."""
         self.seen = 0
         """How far it has read, in bytes of the present file."""
         self.unfinished = 0
         """Where the line begins that whoever asks hasn't done with; kept in the state."""
         if state is not None:
             self._restore(state)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is seen that isn't settled yet: look again after `QUIET_SECONDS`."""
+        return self._odd_at is not None
 
     @property
     def lingers(self) -> bool:
@@ -129,6 +139,7 @@ class Follower:
     def step(self, now: float) -> Piece:
         """The next piece; `now` is in seconds of a monotonic clock. Never raises for what a file system can do."""
         self._stepping = True
+        self.signature = signature(self._root, self._path)
         try:
             if lines := self._late_lines(now):
                 return Piece("read", lines=lines, more=True)
@@ -146,11 +157,11 @@ class Follower:
     # -- one step -------------------------------------------------------------------------------------------------
 
     def _step(self, now: float) -> Piece:
-        if self._fd is not None and (piece := self._grown()) is not None:
+        if self._fd is not None and (piece := self._grown(now)) is not None:
             return piece
         opened = open_file(self._root, self._path, confined=self._confined)
         if isinstance(opened, Look):
-            return self._not_there(opened)
+            return self._not_there(opened, now)
         try:
             piece = self._at(opened, now)
         except OSError:
@@ -159,16 +170,26 @@ class Follower:
             raise
         return replace(piece, links=opened.found.links, real=opened.found.real)
 
-    def _grown(self) -> Piece | None:
+    def _unsettled(self, now: float) -> bool:
+        """Whether what is seen may still be the middle of a change."""
+        self._odd_at = now if self._odd_at is None else self._odd_at
+        if now < self._odd_at + QUIET_SECONDS:
+            return True
+        self._odd_at = None
+        return False
+
+    def _grown(self, now: float) -> Piece | None:
         """What the file that is open has got; None when that is nothing."""
         assert self._fd is not None
-        if os.fstat(self._fd).st_size < self.seen:
-            return self._anew("truncated")
-        if not self._is_as_it_was(self._fd):
-            return self._edited(self._known, "rewritten")
+        shorter = os.fstat(self._fd).st_size < self.seen
+        if shorter or not self._is_as_it_was(self._fd):
+            if self._named(self._fd) and self._unsettled(now):
+                return Piece("read")
+            return self._edited(self._known, "truncated" if shorter else "rewritten")
         data = os.pread(self._fd, PIECE_BYTES, self.seen)
         if not data:
             return None
+        self._odd_at = None
         self._accept(data)
         return Piece("read", data=data, more=True)
 
@@ -178,6 +199,10 @@ class Follower:
         self._searched = False
         if self._fd is not None and self._id == here:
             os.close(opened.fd)
+            self._odd_at = None
+            return Piece("read")
+        if self._fd is not None and not self._named(self._fd) and self._unsettled(now):
+            os.close(opened.fd)
             return Piece("read")
         if self._fd is not None:
             return self._switch(opened, here, now)
@@ -185,8 +210,8 @@ class Follower:
             return self._first_time(opened, here)
         if self._id == here or not self._find_old(os.path.dirname(opened.found.real)):
             self._fd = opened.fd
-            return self._again(opened, here)
-        piece = self._rest_of_old()
+            return self._again(opened, here, now)
+        piece = self._rest_of_old(now)
         if piece is None:
             return self._switch(opened, here, now)
         os.close(opened.fd)
@@ -201,7 +226,7 @@ class Follower:
             return Piece("read")
         return Piece("read", more=True)
 
-    def _again(self, opened: Opened, here: tuple[str, str]) -> Piece:
+    def _again(self, opened: Opened, here: tuple[str, str], now: float) -> Piece:
         """The file is opened again after it wasn't held: in a new life, or for want of room."""
         self._at_end = False
         same, assured = self._id == here, opened.facts.st_size >= self.seen and self._is_as_it_was(opened.fd)
@@ -209,7 +234,7 @@ class Follower:
         if not assured:
             return self._anew("truncated" if same and opened.facts.st_size < self.seen else "replaced")
         self._take_up()
-        return self._grown() or Piece("read")
+        return self._grown(now) or Piece("read")
 
     def _take_up(self) -> None:
         """Go on in the file that is open. In a new life a line that was begun is read again from its start."""
@@ -217,9 +242,9 @@ class Follower:
         self._jump(unfinished if self._resumes else self.seen)
         self._resumes, self.unfinished = False, unfinished
 
-    def _rest_of_old(self) -> Piece | None:
+    def _rest_of_old(self, now: float) -> Piece | None:
         """What the renamed file still has; None when that is nothing."""
-        piece = self._grown()
+        piece = self._grown(now)
         return None if piece is None else replace(piece, more=True)
 
     def _switch(self, opened: Opened, here: tuple[str, str], now: float) -> Piece:
@@ -228,7 +253,7 @@ class Follower:
         before = self._fd
         self._fd = None
         self._holds(before, False)
-        renamed = os.fstat(before).st_nlink > 0
+        renamed = self._named(before)
         if renamed:
             if self._old is not None:
                 os.close(self._old.fd)
@@ -246,13 +271,15 @@ class Follower:
             return Piece("read", more=True)
         return self._edited(content, "replaced")
 
-    def _not_there(self, seen: Look) -> Piece:
+    def _not_there(self, seen: Look, now: float) -> Piece:
         if seen.kind != "missing":
             kind = "refused" if seen.kind == "refused" else "trouble"
             return Piece(kind, detail=seen.detail, forbidden=seen.forbidden, links=seen.links, real=seen.real)
         ends: Ends = ""
         self._at_end = False
-        if self._fd is not None and os.fstat(self._fd).st_nlink == 0:
+        if self._fd is not None and not self._named(self._fd):
+            if self._unsettled(now):
+                return Piece("missing", links=seen.links, real=seen.real)
             ends = "flush"
             self._let_go()
             self._id = None
@@ -260,7 +287,7 @@ class Follower:
         elif self._fd is None and self._id is not None and not self._searched:
             self._searched = True
             if self._find_old(os.path.dirname(seen.real)):
-                piece = self._rest_of_old() or Piece("missing")
+                piece = self._rest_of_old(now) or Piece("missing")
                 return replace(piece, links=seen.links, real=seen.real)
         return Piece("missing", ends, links=seen.links, real=seen.real)
 
@@ -280,6 +307,8 @@ class Follower:
         if before and after.startswith(before):
             self._set_marks(before)
             return Piece("read", more=True)
+        if before.startswith(after):  # emptied, or begun anew with the same lines: those are new
+            return self._anew(note)
         whole = after[: after.rfind(b"\n") + 1]
         lines = added_by_edit(before, whole)
         if lines is None or len(after) == LARGEST_EDIT:
@@ -344,6 +373,10 @@ class Follower:
         return _hash(head) == self._head and _hash(near) == self._near
 
     # -- files that are open --------------------------------------------------------------------------------------
+
+    def _named(self, fd: int) -> bool:
+        """Whether the open file still has a name anywhere."""
+        return os.fstat(fd).st_nlink > 0
 
     def _let_go(self) -> None:
         if self._fd is not None:
@@ -410,7 +443,9 @@ def added_by_edit(before: bytes, after: bytes) -> tuple[bytes, ...] | None:
         start += 1
     while end < shared - start and old[-1 - end] == new[-1 - end]:
         end += 1
-    if not old or (start + end) * 2 < len(old):
+    # Lines may have been added behind the edit as well: then the end tells nothing, and places count.
+    stayed = max(start + end, sum(a == b for a, b in zip(old, new, strict=False)))
+    if not old or stayed * 2 < len(old):
         return None
     as_text = [line.decode("latin-1") for line in old], [line.decode("latin-1") for line in new]
     return tuple(line.encode("latin-1") for line in added_lines(*as_text))

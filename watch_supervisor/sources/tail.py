@@ -8,7 +8,7 @@ of a line at most, and never writes the file.
 
 import functools
 import hashlib
-import zlib
+import math
 from collections import deque
 from collections.abc import Collection
 
@@ -26,8 +26,8 @@ from watch_supervisor.places import typed
 from watch_supervisor.plain_text import plain, without_escapes
 from watch_supervisor.runs import Clock, Ended, Fire, Run, State
 from watch_supervisor.sources.around import Around, Expecting
-from watch_supervisor.sources.file import BACKSTOP_SECONDS, POLL_SECONDS, QUIET_SECONDS
-from watch_supervisor.sources.following import Follower, Piece
+from watch_supervisor.sources.file import POLL_SECONDS
+from watch_supervisor.sources.following import QUIET_SECONDS, Follower, Piece
 from watch_supervisor.sources.reports import Reports
 
 BATCH_SECONDS = 0.2
@@ -35,6 +35,7 @@ PARTIAL_SECONDS = 1.0
 LONGEST_RATE = 32 << 20
 """Bytes a second that one tail reads at most."""
 _SAVE_SECONDS = 60.0
+_SHORTEST_PAUSE = 0.001
 _LINGER_LOOK_SECONDS = 0.5
 _REFUSED_SECONDS = 2.0
 _EXPECTED_SECONDS = 60.0
@@ -156,6 +157,7 @@ class TailSource:
             return await self._begin() or await self._go_on()
         finally:
             self._around.folders.forget(self._touch)
+            self._around.backstop.forget(self._touch)
             self._follower.close()
             if alarm is not None:
                 alarm.cancel()
@@ -178,8 +180,6 @@ class TailSource:
         return None
 
     async def _go_on(self) -> Ended:
-        share = zlib.crc32(self._run.run.encode("utf-8", "replace")) % 1000 / 1000
-        self._look_at = self._clock.monotonic() + BACKSTOP_SECONDS * (0.1 + 0.9 * share)
         while True:
             expired = self._over()
             if self._touched or self._clock.monotonic() >= self._look_at:
@@ -223,11 +223,13 @@ class TailSource:
         self._wake = anyio.Event()
         if self._touched:
             return
-        alarm = self._around.alarms.at(min(at for at in waits if at is not None), self._wake.set)
+        until = min(at for at in waits if at is not None)
+        alarm = self._around.alarms.at(until, self._wake.set) if until < math.inf else None
         try:
             await self._wake.wait()
         finally:
-            alarm.cancel()
+            if alarm is not None:
+                alarm.cancel()
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -250,13 +252,14 @@ class TailSource:
             if due or self._over():
                 self._touched = True
                 return None
-            await self._clock.sleep(
-                max(0.0, len(piece.data) / LONGEST_RATE + began - self._clock.monotonic())
-            )
+            pause = len(piece.data) / LONGEST_RATE + began - self._clock.monotonic()
+            await self._clock.sleep(pause if pause >= _SHORTEST_PAUSE else 0.0)
         self._own_until = 0
-        every = BACKSTOP_SECONDS if self._listening else POLL_SECONDS
+        every = math.inf if self._listening else POLL_SECONDS
         if self._follower.lingers:
             every = _LINGER_LOOK_SECONDS
+        if self._follower.waits:
+            every = QUIET_SECONDS
         self._look_at = self._clock.monotonic() + every
         return None
 
@@ -273,6 +276,7 @@ class TailSource:
             self._real = piece.real or self._real
             self._listening, new = self._around.folders.listen(self._touch, piece.links)
             self._touched = self._touched or new
+        self._around.backstop.watch(self._touch, self._run.root, self._path, self._follower.signature)
         return piece
 
     def _refused(self, piece: Piece) -> Ended | None:
