@@ -91,14 +91,13 @@ class Supervisor:
         limit: int = 2000,
         spawner: Spawner | None = None,
         environ: Mapping[str, str] | None = None,
-        marker: Mapping[str, str] | None = None,
         on_throttled: Callable[[Throttled], Awaitable[None]] | None = None,
         confinement: Confinement = NONE,
         fires_an_hour: int | None = None,
         bytes_a_second: int | None = BYTES_A_SECOND,
     ) -> None:
         """Without a `spawner` a run that needs a command fails, with that sentence. Of `environ` a command gets what
-        `processes.command` passes on, and `marker`; `confinement` holds it in. `fires_an_hour` and `bytes_a_second`
+        `processes.command` passes on; `confinement` holds it in. `fires_an_hour` and `bytes_a_second`
         bound each command; None is no bound.
         """
         self._clock = clock
@@ -110,9 +109,7 @@ class Supervisor:
         self._limit = limit
         self._fires_an_hour = fires_an_hour
         self._alarms = Alarms(clock)
-        self._rig = Rig(
-            clock, self._alarms, spawner, environ or {}, marker or {}, confinement, bytes_a_second
-        )
+        self._rig = Rig(clock, self._alarms, spawner, environ or {}, confinement, bytes_a_second)
         self._folders = Folders()
         self._snapshots = snapshots
         self._lives: dict[str, _Life] = {}

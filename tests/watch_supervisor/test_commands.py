@@ -304,8 +304,8 @@ async def test_w7_after_so_many_fires_an_hour_it_is_silent_with_one_notice(make_
 def test_the_environment_is_a_list_of_what_may_pass() -> None:
     of_relay = {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "ANTHROPIC_API_KEY": "k", "BASH_ENV": "x"}
     of_relay |= {"LD_PRELOAD": "x", "PROMPT_COMMAND": "x", "BASH_FUNC_ls%%": "() { x; }", "PYTHONPATH": "x"}
-    kept = environment(of_relay, {"MARK": "m"})
-    assert kept == {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "PYTHONUNBUFFERED": "1", "MARK": "m"}
+    kept = environment(of_relay)
+    assert kept == {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "PYTHONUNBUFFERED": "1"}
 
 
 def test_a_command_is_an_argument_byte_for_byte(monkeypatch: pytest.MonkeyPatch) -> None:

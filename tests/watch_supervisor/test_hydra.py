@@ -7,6 +7,7 @@ dies.
 
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from pathlib import Path
 
 import anyio
 import pytest
+
+from watch_supervisor.processes.guarded import Guarded
+from watch_supervisor.processes.port import Order
 
 pytestmark = pytest.mark.anyio
 LONG = 60.0
@@ -163,6 +167,31 @@ async def test_a_guard_that_is_killed_is_replaced_and_its_commands_go_on(command
     assert living(mark) != []
     await commands.supervisor.stop("run-1")
     assert living(mark) == []
+
+
+async def test_p9_what_an_earlier_life_left_is_ended_and_nothing_else_is(tmp_path: Path, mark: str) -> None:
+    name = ("RELAY_WATCHES_OF", f"state-{mark}")
+    env = {"PATH": os.environ["PATH"]}
+    lines = [f"exec sleep {mark}1", f"trap '' TERM; while :; do sleep {mark}1; done"]
+    left = [subprocess.Popen(["bash", "-c", line], env={**env, name[0]: name[1]}) for line in lines]  # noqa: ASYNC220
+    other = subprocess.Popen(["sleep", f"{mark}2"], env={**env, name[0]: f"{name[1]}7"})  # noqa: ASYNC220
+    try:
+        wait_for(lambda: len(living(f"{mark}1")) >= 3, "they run")
+        async with Guarded(mark=name) as spawner:
+            assert living(f"{mark}1") == []
+            assert living(f"{mark}2") == [other.pid]
+            order = Order([shutil.which("sleep"), f"{mark}3"], tmp_path, env)
+            child = await spawner.spawn(order)
+            assert f"{name[0]}={name[1]}".encode() in Path(f"/proc/{child.pid}/environ").read_bytes().split(
+                b"\0"
+            )
+            await child.end()
+            os.close(child.stdout)
+            os.close(child.stderr)
+    finally:
+        for each in (*left, other):
+            each.kill()
+            each.wait()
 
 
 @pytest.mark.parametrize("how", ["a normal stop", "kill -9", "kill -9 of the guard too"])

@@ -47,10 +47,10 @@ class Shell:
         return [*self._before, command]
 
 
-def environment(of_relay: Mapping[str, str], marker: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What a child gets of `of_relay`, and `marker`."""
+def environment(of_relay: Mapping[str, str]) -> dict[str, str]:
+    """What a child gets of `of_relay`."""
     kept = {name: value for name, value in of_relay.items() if name in _PASSED_ON or name.startswith("LC_")}
-    return {"PATH": _PATH, **kept, "PYTHONUNBUFFERED": "1", **(marker or {})}
+    return {"PATH": _PATH, **kept, "PYTHONUNBUFFERED": "1"}
 
 
 def late_filters(command: str) -> list[str]:

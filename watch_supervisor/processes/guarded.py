@@ -21,6 +21,7 @@ import anyio
 import anyio.to_thread
 
 from watch_supervisor.processes.guard import LARGEST_PACKET
+from watch_supervisor.processes.leftovers import end_leftovers
 from watch_supervisor.processes.port import Exit, Order, SpawnFailed
 
 START_SECONDS = 30.0
@@ -35,9 +36,12 @@ _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, er
 class Guarded:
     """A spawner. Use as a context: at its end everything it ran is ended, and the guard with it."""
 
-    def __init__(self, gentle_seconds: float = GENTLE_SECONDS) -> None:
-        """`gentle_seconds` is how long a command has after TERM."""
+    def __init__(self, gentle_seconds: float = GENTLE_SECONDS, mark: tuple[str, str] | None = None) -> None:
+        """`gentle_seconds` is how long a command has after TERM. `mark` is a variable and its value, of this relay
+        alone: each command gets it, and what still runs with it at the start is ended.
+        """
         self._gentle = gentle_seconds
+        self._mark = mark
         self._guard: _Guard | None = None
         self._starting = anyio.Lock()
         self._slots = anyio.Semaphore(_AT_ONCE)
@@ -51,6 +55,10 @@ class Guarded:
         if soft < wanted:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        if self._mark is not None:
+            ended = await anyio.to_thread.run_sync(end_leftovers, *self._mark)
+            if ended:
+                logging.getLogger(__name__).warning("%d processes of an earlier life still ran; ended", ended)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -65,7 +73,10 @@ class Guarded:
             {
                 "argv": list(order.argv),
                 "cwd": str(order.cwd),
-                "environment": dict(order.environment),
+                "environment": {
+                    **order.environment,
+                    **({self._mark[0]: self._mark[1]} if self._mark else {}),
+                },
                 "files": self._files,
                 "umask": self._umask,
                 "writable": list(order.writable) if order.writable is not None else None,

@@ -12,7 +12,7 @@ from watch_supervisor.runs import Clock
 
 
 class Rig:
-    """`environ` is the relay's own environment, `marker` what is added to each child's, `budget` bytes a second."""
+    """`environ` is the relay's own environment, `budget` bytes a second."""
 
     def __init__(
         self,
@@ -20,7 +20,6 @@ class Rig:
         alarms: Alarms,
         spawner: Spawner | None,
         environ: Mapping[str, str],
-        marker: Mapping[str, str],
         confinement: Confinement,
         budget: int | None = BYTES_A_SECOND,
     ) -> None:
@@ -28,7 +27,7 @@ class Rig:
         self.alarms = alarms
         self.spawner = spawner
         self.budget = budget
-        self._environment = environment(environ, marker)
+        self._environment = environment(environ)
         self._shell = Shell(self._environment.get("PATH"))
         self._confinement = confinement
 
