@@ -7,6 +7,7 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 
 import logging
 import os
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ __all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Super
 _READING_THREADS = 4
 _LOOKS_AT_ONCE = 8
 _CALLS_AT_ONCE = 32
+_COMMANDS_AT_ONCE = 20
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
 _NEW_TRIES = 6
@@ -113,6 +115,7 @@ class Supervisor:
         self._folders = Folders()
         self._snapshots = snapshots
         self._lives: dict[str, _Life] = {}
+        self._waiting = deque[_Life]()
         self._group: anyio.abc.TaskGroup | None = None
         self._around: Around | None = None
         self._calls: anyio.Semaphore | None = None
@@ -133,7 +136,7 @@ class Supervisor:
                     group.start_soon(self._folders.run)
                     group.start_soon(backstop.run)
                     for life in list(self._lives.values()):
-                        group.start_soon(self._live, life)
+                        self._begin(life)
                     task_status.started()
         finally:
             self._group = None
@@ -142,6 +145,7 @@ class Supervisor:
                 if life.over is not None:
                     life.over.set()
             self._lives.clear()
+            self._waiting.clear()
 
     def start(self, run: Run) -> None:
         """Begin a run. A run id that is running already stays as it is."""
@@ -149,8 +153,24 @@ class Supervisor:
             return
         life = _Life(run, refused=len(self._lives) >= self._limit)
         self._lives[run.run] = life
-        if self._group is not None:
+        self._begin(life)
+
+    def _begin(self, life: _Life) -> None:
+        """Give it its task; commands in slices, so that a thousand which are armed together don't hold the loop up."""
+        if self._group is None:
+            return
+        if life.run.spec.command is None:
             self._group.start_soon(self._live, life)
+            return
+        self._waiting.append(life)
+        if len(self._waiting) == 1:
+            self._group.start_soon(self._begin_commands)
+
+    async def _begin_commands(self) -> None:
+        while self._waiting and self._group is not None:
+            await anyio.lowlevel.checkpoint()
+            for life in [self._waiting.popleft() for _ in range(min(_COMMANDS_AT_ONCE, len(self._waiting)))]:
+                self._group.start_soon(self._live, life)
 
     async def stop(self, run_id: str) -> None:
         """End a run without a word. Once this returns nothing of it fires; an unknown id is no error.

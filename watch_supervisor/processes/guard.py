@@ -15,6 +15,7 @@ subprocess's returncode); `gone` (how many had to be killed at the end).
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import json
 import os
@@ -34,7 +35,8 @@ CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 WRITE_FILE, TRUNCATE, REFER, SCOPE_SIGNAL = 1 << 1, 1 << 14, 1 << 13, 1 << 1
 MAKE_AND_REMOVE = sum(1 << bit for bit in range(4, 13))
 LARGEST_PACKET = 160 * 1024
-STRAY_SECONDS = 0.1
+STRAY_SECONDS = 0.2
+TURN_SECONDS = 0.25
 SWEEP_SECONDS = 0.02
 LONGEST_SWEEP_SECONDS = 1.0
 LAST_SECONDS = 8.0
@@ -69,10 +71,32 @@ class Signals:
         os.close(self.writing)
 
 
+class Turn:
+    """Who may look through all processes now: one of the wardens. When a thousand commands end together, most are gone
+    before it is their turn, and needn't look at all.
+    """
+
+    def __init__(self) -> None:
+        self._fd = os.memfd_create("watch-turn", os.MFD_CLOEXEC)
+
+    def take(self) -> bool:
+        """Whether it is ours; a lock of a process, which a fork doesn't share."""
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def give(self) -> None:
+        """Let the next one."""
+        fcntl.lockf(self._fd, fcntl.LOCK_UN)
+
+
 class Ending:
     """How the trees below this process are ended: when to do the next thing, and doing it."""
 
-    def __init__(self, group: int | None, now: float, gentle_seconds: float) -> None:
+    def __init__(self, group: int | None, now: float, gentle_seconds: float, turn: Turn) -> None:
+        self._turn = turn
         self._group = group
         self._kill_at = now + gentle_seconds
         self._told_strays = False
@@ -87,13 +111,22 @@ class Ending:
         """What is due now. Call it until no child is left."""
         if now < self.next_at:
             return
+        if not self._turn.take():
+            self.next_at = now + TURN_SECONDS
+            return
+        try:
+            self._look(now)
+        finally:
+            self._turn.give()
+
+    def _look(self, now: float) -> None:
         if not self._told_strays:
             # Those that have left the command's group, or stand without one.
             self._told_strays = True
             for pid in descendants():
                 if group_of(pid) != self._group:
                     send(pid, signal.SIGTERM)
-            self.next_at = self._kill_at
+            self.next_at = max(self._kill_at, now)
         else:
             self.killed |= sweep()
             self.next_at = now + self._pause
@@ -216,7 +249,7 @@ def confine(writable: list[str]) -> None:
 # -- the warden of one command -----------------------------------------------------------------------------------------
 
 
-def ward(control: socket.socket, order: dict[str, Any], out: int, err: int) -> None:
+def ward(control: socket.socket, order: dict[str, Any], out: int, err: int, turn: Turn) -> None:
     """Run the command, and see to its end. Returns when nothing of it is left."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_NAME, b"watch-warden")
@@ -251,7 +284,7 @@ def ward(control: socket.socket, order: dict[str, Any], out: int, err: int) -> N
                 poll.unregister(control)
             end = True
         if end and ending is None:
-            ending = Ending(None if exited else main, time.monotonic(), order["gentle"])
+            ending = Ending(None if exited else main, time.monotonic(), order["gentle"], turn)
         if ending is not None:
             ending.step(time.monotonic())
 
@@ -316,6 +349,7 @@ class Guard:
         self._requests = requests
         self._wardens = set[int]()
         self._signals = Signals()
+        self._turn = Turn()
 
     def run(self) -> None:
         """Until the supervisor is gone, and then until everything else is."""
@@ -361,7 +395,7 @@ class Guard:
         try:
             self._signals.close()
             self._requests.close()
-            ward(control, json.loads(data), out, err)
+            ward(control, json.loads(data), out, err, self._turn)
             status = 0
         finally:
             os._exit(status)

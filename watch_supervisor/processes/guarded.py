@@ -34,7 +34,9 @@ _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, er
 
 
 class Guarded:
-    """A spawner. Use as a context: at its end everything it ran is ended, and the guard with it."""
+    """A spawner. Use it as a context around the supervisor's life: at its end everything it ran is ended, and the guard
+    with it.
+    """
 
     def __init__(self, gentle_seconds: float = GENTLE_SECONDS, mark: tuple[str, str] | None = None) -> None:
         """`gentle_seconds` is how long a command has after TERM. `mark` is a variable and its value, of this relay
