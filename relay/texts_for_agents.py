@@ -45,7 +45,8 @@ def held_fires(name: str, count: int, kept: int, why: str) -> str:
     which = "It is below." if count == 1 else "They are below, oldest first."
     if kept < count:
         which = (
-            f"The last {kept} are below; {count - kept} were left out, so look for yourself if they matter."
+            f"The last {kept} are below; {plural(count - kept, 'earlier one is', 'earlier ones are')} left out, "
+            "so look for yourself if that matters."
         )
     held = HELD_BACK.get(why, "for a while")
     return f"«{inline(name)}» fired {plural(count, 'time')} {held}, and you were not woken. {which}"
@@ -73,6 +74,10 @@ def share_outside(path: str) -> str:
 
 def share_protected(path: str) -> str:
     return f"files named like {inline(path)} hold secrets, so they can't be shared"
+
+
+def share_kept(path: str) -> str:
+    return f"{inline(path)} is a file of the relay's own under another name, so it can't be shared"
 
 
 def share_failed(path: str, why: str) -> str:

@@ -3,6 +3,7 @@
 What is renamed away and written anew can't be told from a rotated log, so all of the new file is new.
 """
 
+import os
 import shutil
 
 import pytest
@@ -65,3 +66,29 @@ async def test_an_edit_by_a_real_tool_tells_its_new_lines(stand, tool: str, edit
         lines = await seen(stand, edit)
         # A tool may stop in the middle of its edit for as long as the machine likes: then all of it is told.
         assert lines in (TOLD.get(edit, ["2"]), WHOLE)
+
+
+@pytest.mark.parametrize("how", ["emptied", "deleted", "renamed over"])
+async def test_an_edit_in_two_steps_is_taken_as_one(hand_stand, how: str) -> None:
+    """Time stands still between the steps, so the tail has seen the middle."""
+    stand = hand_stand
+    file = stand.root / "notes.md"
+    file.write_text(BEFORE)
+    async with stand.running():
+        await stand.arm(stand.tail("notes.md"))
+        follower = stand.supervisor._lives["run-1"].file._follower
+        if how == "emptied":
+            os.truncate(file, 0)
+        elif how == "deleted":
+            file.unlink()
+        else:
+            fresh = file.with_name("fresh")
+            fresh.write_text("")
+            fresh.rename(file)
+        await stand.until(lambda: follower.waits, PATIENCE)
+        file.write_text(edits.AFTER)
+        await stand.clock.turn(0.2, step=0.2)
+        await stand.until(lambda: follower.seen == len(edits.AFTER), PATIENCE)
+        await stand.clock.turn(0.25, step=0.25)
+        await stand.until(lambda: bool(stand.fires), PATIENCE)
+        assert stand.lines() == ["2"]

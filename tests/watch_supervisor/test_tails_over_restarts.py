@@ -53,8 +53,8 @@ def truncate_meanwhile(log: Path) -> list[str]:
 def truncate_and_outgrow(log: Path) -> list[str]:
     """Longer than before, so that its size alone tells nothing."""
     os.truncate(log, 0)
-    add(log, "".join(f"new {number}\n" for number in range(100)))
-    return [f"new {number}" for number in range(100)]
+    add(log, "".join(f"new {number}\n" for number in range(900)))
+    return [f"new {number}" for number in range(900)]
 
 
 def compress_meanwhile(log: Path) -> list[str]:

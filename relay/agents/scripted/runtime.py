@@ -222,22 +222,22 @@ class ScriptedTurn:
         path, _, text = rest.partition(" ")
         call = self._call()
         title = f"{verb} {path}"
-        workspace = self.session.spec.workspace
+        workspace, kept = self.session.spec.workspace, self.session.spec.kept
         writes: tuple[FileWrite, ...] = ()
         if verb in ("write", "append"):
-            digest = await digest_after(workspace, path, text, appended=verb == "append")
+            digest = await digest_after(workspace, path, text, kept, appended=verb == "append")
             writes = (FileWrite(path, digest),)
         yield ToolUpdate(call, title, "running", writes=writes)
         try:
             match verb:
                 case "write":
-                    await write(workspace, path, text)
+                    await write(workspace, path, text, kept)
                     told = f"wrote {path}"
                 case "append":
-                    await append(workspace, path, text)
+                    await append(workspace, path, text, kept)
                     told = f"appended to {path}"
                 case "read":
-                    told = f"{path}: {await read_text(workspace, path)}"
+                    told = f"{path}: {await read_text(workspace, path, kept)}"
                 case _:
                     raise FileRefused(f"the scripted agent has no tool {verb!r}: write, append, read")
         except FileRefused as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 import anyio
@@ -167,12 +168,12 @@ class Course:
 
     def _tell_of_writes(self, event: ToolUpdate) -> None:
         """Before anything is awaited: the write may be done already."""
-        workspace = self.parts.workspace(self.running.room)
-        if workspace is None:
+        rules = self.parts.access.rooms.get(self.running.room)
+        if rules is None:
             return
         for write in event.writes:
             for told in self.parts.own_writes:
-                told(self.scope, workspace, write.path, write.digest)
+                told(self.scope, Path(rules.workspace), write.path, write.digest)
 
     def _tool_asked(self, call: str, title: str, ask: ApprovalAsked | None = None) -> Draft:
         command = ask.command if ask else ""

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from relay import texts, texts_for_agents, texts_of_quiet
 from relay.behaviours.watches.concept import Armed, Request, Watches
-from relay.behaviours.watches.holding import FOR_GOOD
+from relay.behaviours.watches.holding import FOR_GOOD, MOST_HELD
 from relay.behaviours.watches.synchronizations import judged_by_rule, off
 from relay.behaviours.watches.verbs import (
     WatchAdvanced,
@@ -27,6 +27,7 @@ from relay.behaviours.watches.verbs import (
     WatchReleased,
     WatchStarted,
 )
+from relay.errors import WorkspaceUnusable
 from relay.ledger.canonical import clean_text
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft
@@ -37,6 +38,8 @@ from watch_supervisor.supervisor import Ended, Fire, Run, Supervisor
 
 START_LIMIT_S = 20.0
 INLINE = 24 * 1024
+SPACE_MS = 60_000
+MOST_SPACED = 16
 
 log = logging.getLogger("relay.watches")
 
@@ -56,6 +59,7 @@ class WatchRunner:
         self._parts = parts
         self._fence: int | None = None
         self._starting: dict[str, anyio.Event] = {}
+        self._spacing = 0
         self._supervisor = Supervisor(
             parts.clock,
             on_fire=self._fired,
@@ -132,12 +136,19 @@ class WatchRunner:
         )
 
     async def _look(self, request: Request) -> tuple[list[str], bool]:
-        root = self._parts.workspace(request.room)
+        try:
+            root = self._parts.workspace(request.room)
+        except WorkspaceUnusable as error:
+            return [f"{error} {error.advice}"], False
         if root is None:
             return [texts.ROOM_GONE], False
         if request.spec.path is None:
             return [], True
         where = await anyio.to_thread.run_sync(resolve, root, request.spec.path)
+        if where.problem:
+            return [texts.watch_unreachable(where.problem)], False
+        if await anyio.to_thread.run_sync(self._parts.kept.at, where.path):
+            return [texts.WATCH_KEPT], False
         if is_inside(self._parts.state, str(where.path)):
             # It changes with each word that is said, so the watch would wake itself for ever.
             return [texts.WATCH_OWN_STATE], where.inside
@@ -147,7 +158,11 @@ class WatchRunner:
         armed = held.view.of(Watches).state.armed.get(armed_id)
         if armed is None:
             return
-        root = self._parts.workspace(armed.room)
+        try:
+            root = self._parts.workspace(armed.room)
+        except WorkspaceUnusable as error:
+            await held.admit(self._off(armed, "failed", f"{error} {error.advice}".rstrip(".")))
+            return
         if root is None:
             await held.admit(self._off(armed, "failed", texts.ROOM_GONE))
             return
@@ -236,8 +251,12 @@ class WatchRunner:
             event.set()
 
     async def _fired(self, fire: Fire) -> None:
+        await self._space(fire.run)
         armed = self._armed(fire.run)
         if armed is None:  # disarmed a moment ago: a cancelled watch never fires
+            return
+        if armed.spec.path is not None and await anyio.to_thread.run_sync(self._is_kept, armed):
+            await self._admit(self._off(armed, "failed", texts.WATCH_KEPT))
             return
         text = clean_text(fire.text)
         data = text.encode()
@@ -260,6 +279,30 @@ class WatchRunner:
             last=fire.last,
         )
         await self._admit(self._draft(payload, armed, fire.run, fire.number))
+
+    async def _space(self, run: str) -> None:
+        """Fires of a watch that is held are taken more slowly once as many are kept as may be: a flood that nobody is
+        told of must not fill the ledger. Meanwhile its source puts what comes into the next one.
+        """
+        if self._spacing >= MOST_SPACED:
+            return
+        self._spacing += 1
+        try:
+            while (armed := self._armed(run)) is not None:
+                held = self._parts.engine.view.of(Watches).state.held.get(armed.armed)
+                left = armed.fired_at + SPACE_MS - self._parts.clock.now_ms()
+                if held is None or held.count < MOST_HELD or not 0 < left <= SPACE_MS:
+                    return
+                await self._parts.clock.sleep(min(left / 1000, 1.0))
+        finally:
+            self._spacing -= 1
+
+    def _is_kept(self, armed: Armed) -> bool:
+        """Whether the file has become one of the relay's own, by a hard link. Blocking."""
+        rules = self._parts.access.rooms.get(armed.room)
+        if rules is None or armed.spec.path is None:
+            return False
+        return self._parts.kept.at(resolve(Path(rules.workspace), armed.spec.path).path)
 
     async def _advanced(self, run: str, state: dict[str, Any]) -> None:
         armed = self._armed(run)
