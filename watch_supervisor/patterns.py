@@ -61,22 +61,25 @@ class BlockPattern:
         self._search = search
         self._by_line = by_line
 
-    def lines_of(self, block: bytes) -> list[bytes]:
-        """The lines of `block` (each ended by a newline) that match, in order, without their newlines."""
+    def lines_of(self, whole: bytes, start: int = 0, end: int | None = None) -> list[bytes]:
+        """The lines that match, in order and without their newlines, of those (each ended by a newline) that stand
+        in `whole` from `start` to `end`.
+        """
+        size = len(whole) if end is None else end
         if self._by_line:
-            return [line for line in block[:-1].split(b"\n") if self._search(line) is not None]
+            return [line for line in whole[start : size - 1].split(b"\n") if self._search(line) is not None]
         found = list[bytes]()
-        at, size = 0, len(block)
+        at = start
         while at < size:
-            hit = self._search(block, at)
+            hit = self._search(whole, at, size)
             if hit is None:
                 break
             where: int = hit.start()
             if where >= size:
                 break  # the empty line behind the last newline is none
-            start, end = block.rfind(b"\n", 0, where) + 1, block.index(b"\n", where)
-            found.append(block[start:end])
-            at = end + 1
+            begins, ends = whole.rfind(b"\n", start, where) + 1, whole.index(b"\n", where)
+            found.append(whole[max(begins, start) : ends])
+            at = ends + 1
         return found
 
 

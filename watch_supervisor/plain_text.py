@@ -41,10 +41,8 @@ def plain(text: str) -> str:
 
 
 def without_escapes(data: bytes) -> bytes:
-    """Lines without escape sequences and NUL: what a pattern is matched on. No newline comes or goes."""
-    if b"\x1b" in data:
-        data = _ESCAPES_IN_BYTES.sub(b"", data)
-    return data.replace(b"\0", b"") if b"\0" in data else data
+    """Lines without escape sequences: what a pattern is matched on. No newline comes or goes."""
+    return _ESCAPES_IN_BYTES.sub(b"", data) if b"\x1b" in data else data
 
 
 def capped(lines: list[str]) -> tuple[str, int]:

@@ -85,5 +85,30 @@ class Ended:
     """A run that is over by itself. `detail` is a sentence for people."""
 
     run: str
-    reason: Literal["done", "ttl", "max-fires", "failed"]
+    reason: Literal["done", "ttl", "max-fires", "failed", "lost"]
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Throttled:
+    """A run has used up its fires of this hour. It is silent until `until` (UTC milliseconds) and collects what
+    comes; said once for each silence.
+    """
+
+    run: str
+    limit: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command has been saying: the last lines of each stream, oldest first, and how it does.
+
+    `held_back`: it prints more than is read, and waits in between. `dropped` bytes were beyond the longest line.
+    """
+
+    stdout: Sequence[str]
+    stderr: Sequence[str]
+    pid: int | None
+    held_back: bool
+    dropped: int

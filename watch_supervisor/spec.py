@@ -5,12 +5,13 @@ ignored: an option that is unknown, doubled, out of place or not there yet is a 
 right form.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from watch_supervisor.command_options import poll, process
 from watch_supervisor.hours import opens_at
 from watch_supervisor.moments import (
     EARLIEST,
@@ -67,17 +68,11 @@ _FORMS = '`notes --file notes.md`, `log --tail app.log --match ERROR --once` or 
 _FILE_ONLY = ("match", "fire", "ttl", "max", "window", "above", "below", "hours")
 _FLAGS = ("once", "notify")
 _VALUES = ("file", "tail", "in", "at", "cron", "days", "tz", "name", "text", *_FILE_ONLY)
-_NOT_YET = (
-    *(
-        "every",
-        "exit",
-        "command",
-        "keep",
-        "net",
-        "restart",
-    ),
-    *("notebook", "cell"),
+_COMMAND_FORMS = (
+    '`notes --file a.md`, `build --exit -- ./train.sh`, `disk --every 10m -- df -h /` or `--in 2h "stretch"`'
 )
+_FOR_COMMANDS = ("every", "exit", "restart", "command")
+_NOT_YET = ("keep", "net", "notebook", "cell")
 
 
 def _default_window(data: dict[str, Any]) -> int:
@@ -89,7 +84,7 @@ def _default_once(data: dict[str, Any]) -> bool:
 
 
 def _default_fire(data: dict[str, Any]) -> Literal["change", "match", "each-line"]:
-    return "each-line" if data.get("source") == "tail" else "change"
+    return "each-line" if data.get("source") in ("tail", "process") else "change"
 
 
 class WatchSpec(BaseModel):
@@ -103,13 +98,16 @@ class WatchSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    source: Literal["file", "tail", "timer", "schedule"]
+    source: Literal["file", "tail", "timer", "schedule", "process", "poll"]
     path: str | None = None
+    command: str | None = None
+    every_ms: int | None = Field(default=None, gt=0)
+    restart: Literal["never", "on-failure", "always"] = "never"
     due: int | None = Field(default=None, ge=EARLIEST, le=LATEST)
     text: str | None = None
     cron: str | None = None
     tz: str | None = None
-    fire: Literal["change", "match", "each-line"] = Field(default_factory=_default_fire)
+    fire: Literal["change", "match", "each-line", "exit"] = Field(default_factory=_default_fire)
     match: str | None = None
     once: bool = Field(default_factory=_default_once)
     ttl_ms: int | None = Field(default=None, gt=0)
@@ -131,6 +129,10 @@ class WatchSpec(BaseModel):
             raise ValueError("a file watch has a path and no due time")
         if (self.source == "schedule") != (self.cron is not None) or (self.cron is not None and not self.tz):
             raise ValueError("a schedule, and nothing else, has a cron line and its time zone")
+        if (self.source in ("process", "poll")) != (self.command is not None):
+            raise ValueError("a command, and nothing else, is run")
+        if (self.source == "poll") != (self.every_ms is not None):
+            raise ValueError("a check, and nothing else, is run every so often")
         if self.hours is not None and not self.tz:
             raise ValueError("hours belong to a time zone")
         if self.source == "timer" and (self.due is None or self.path is not None or not self.once):
@@ -140,37 +142,50 @@ class WatchSpec(BaseModel):
         return self
 
 
-def parse_line(text: str, *, now_ms: int, zone: tzinfo, taken: Collection[str] = ()) -> WatchSpec:
+def parse_line(
+    text: str, *, now_ms: int, zone: tzinfo, taken: Collection[str] = (), commands: bool = False
+) -> WatchSpec:
     """Read what follows `!watch`. `taken` are the names armed in the scope; they only choose `timer-1`,
-    `timer-2` …
+    `timer-2` … Without `commands` a watch that would run one is refused as not there yet.
 
     SpecError, and nothing else, for whatever can't be armed.
     """
     if len(text) > LONGEST_LINE:
         raise SpecError(f"That line is longer than {LONGEST_LINE} characters, which is the most.")
     _refuse_broken(text, None)
-    return from_fields(_fields_of(words(text)), now_ms=now_ms, zone=zone, taken=taken)
+    fields = _fields_of(words(text, _is_for_a_time), commands)
+    return from_fields(fields, now_ms=now_ms, zone=zone, taken=taken, commands=commands)
 
 
 def from_fields(
-    fields: Mapping[str, object], *, now_ms: int, zone: tzinfo, taken: Collection[str] = ()
+    fields: Mapping[str, object],
+    *,
+    now_ms: int,
+    zone: tzinfo,
+    taken: Collection[str] = (),
+    commands: bool = False,
 ) -> WatchSpec:
     """Read the same options as names and values (`access.json`, the agent's tool). A value of None is no
-    value.
+    value. `command` is what follows `--`.
 
     SpecError, and nothing else, for whatever can't be armed.
     """
     given = {name: value for name, value in fields.items() if value is not None}
     for name in given:
-        _refuse_unknown(name)
-    sources = [name for name in ("file", "tail", "in", "at", "cron") if name in given]
+        _refuse_unknown(name, commands)
+    sources = [name for name in ("file", "tail", "in", "at", "cron", "command") if name in given]
     if not sources:
-        raise SpecError(f"Say what to watch: {_FORMS}.")
+        if missing := next((name for name in _FOR_COMMANDS if name in given), None):
+            raise SpecError(f"The command is missing: it follows `--`, like {_SHAPES[missing]}.", "command")
+        raise SpecError(f"Say what to watch: {_COMMAND_FORMS if commands else _FORMS}.")
     if len(sources) > 1:
         raise SpecError(
             f"A watch has one source, but this has `{sources[0]}` and `{sources[1]}`: keep one of them.",
             sources[1],
         )
+    if sources[0] == "command":
+        return WatchSpec(**(poll(given, zone) if "every" in given else process(given, zone)))
+    refuse_others(given, _FOR_COMMANDS, f"a watch with `{sources[0]}`")
     if sources[0] == "file":
         return _file(given, zone)
     if sources[0] == "tail":
@@ -193,6 +208,14 @@ def describe(spec: WatchSpec, *, now_ms: int | None = None) -> str:
         if spec.text:
             parts.append(_one_line(spec.text))
         parts += _bounds_told(spec)
+    elif spec.command is not None:
+        every = f"every {rough_duration(spec.every_ms)}: " if spec.every_ms is not None else "command "
+        parts.append(f"{every}{_one_line(spec.command)}")
+        on = {"each-line": "each line", "change": "on change", "exit": "on its exit"}.get(spec.fire, "")
+        parts.append(on if spec.match is None else f"on match {_one_line(spec.match)}")
+        if spec.restart != "never":
+            parts.append("started again" if spec.restart == "always" else "started again when it fails")
+        parts += [part for part in _bounds_told(spec) if (part, spec.fire) != ("once", "exit")]
     else:
         due = spec.due or 0
         parts.append("timer")
@@ -239,6 +262,8 @@ def render(spec: WatchSpec) -> str:
         if spec.text is not None:
             parts.append(f"--text {quote(spec.text)}")
         parts += _bounds_rendered(spec)
+    elif spec.command is not None:
+        parts += _command_rendered(spec)
     else:
         parts.append(f"--{spec.source} {quote(spec.path or '')}")
         if spec.match is not None:
@@ -249,7 +274,20 @@ def render(spec: WatchSpec) -> str:
         parts.append(f"--window {render_duration(spec.window_ms)}")
     if spec.notify:
         parts.append("--notify")
+    if spec.command is not None:
+        parts.append(f"-- {spec.command}")
     return " ".join(parts)
+
+
+def _command_rendered(spec: WatchSpec) -> list[str]:
+    """All but the command itself, which comes last."""
+    if spec.fire == "exit":
+        return ["--exit", *(part for part in _bounds_rendered(spec) if part != "--once")]
+    parts = [f"--every {render_duration(spec.every_ms)}"] if spec.every_ms is not None else []
+    parts.append(f"--fire {spec.fire}" if spec.match is None else f"--match {quote(spec.match)}")
+    if spec.restart != "never":
+        parts.append(f"--restart {spec.restart}")
+    return [*parts, *_bounds_rendered(spec), f"--window {render_duration(spec.window_ms)}"]
 
 
 def _bounds_rendered(spec: WatchSpec) -> list[str]:
@@ -265,36 +303,40 @@ def _bounds_rendered(spec: WatchSpec) -> list[str]:
     return parts
 
 
-def _fields_of(line: list[Word]) -> dict[str, object]:
+def _is_for_a_time(before: Sequence[Word]) -> bool:
+    """Whether the line so far is a reminder's, in whose text a long dash is a dash."""
+    return any((word.option or word.key) in ("in", "at", "cron") for word in before if not word.quoted)
+
+
+def _fields_of(line: list[Word], commands: bool) -> dict[str, object]:
     """Options of a typed line. Bare words before the first option are the name, after it a timer's text."""
     fields: dict[str, object] = {}
     before: list[Word] = []
     after: list[Word] = []
-    timer = any((word.option or word.key) in ("in", "at", "cron") for word in line if not word.quoted)
+    timer = _is_for_a_time(line)
     at = 0
     while at < len(line):
         word = line[at]
         at += 1
         if word.command:
-            if word.typographic and timer and after:
-                after.append(word)
-                continue
-            _refuse_unknown("command")
+            _refuse_unknown("command", commands)
+            fields["command"] = word.value
+            continue
         name = word.option
         if name is None and not word.quoted:
-            if word.key in _VALUES or word.key in _FLAGS or word.key in _NOT_YET:
+            if word.key in (*_VALUES, *_FLAGS, *_NOT_YET, *_FOR_COMMANDS):
                 name = word.key
             elif word.text.lower() == "once" and not timer:
                 name = "once"
         if name is None:
             (after if fields else before).append(word)
             continue
-        _refuse_unknown(name, dashes=word.option is not None)
+        _refuse_unknown(name, commands, dashes=word.option is not None)
         if name in fields:
             raise SpecError(f"`{name}` stands there twice: keep one of them.", name)
         if word.value is not None:
             fields[name] = word.value
-        elif name in _FLAGS:
+        elif name in (*_FLAGS, "exit"):
             fields[name] = True
         elif at < len(line) and line[at].option is None and not line[at].command:
             fields[name] = line[at].text
@@ -328,16 +370,17 @@ def _place_bare_words(fields: dict[str, object], before: list[Word], after: list
         fields["text"] = " ".join(word.text for word in after)
 
 
-def _refuse_unknown(name: object, *, dashes: bool = False) -> None:
-    if name in _VALUES or name in _FLAGS:
+def _refuse_unknown(name: object, commands: bool, *, dashes: bool = False) -> None:
+    if name in _VALUES or name in _FLAGS or (commands and name in _FOR_COMMANDS):
         return
+    forms = _COMMAND_FORMS if commands else _FORMS
     written = name if isinstance(name, str) else type(name).__name__
     option = shown(written).strip("`")
-    if name in _NOT_YET:
+    if name in _NOT_YET or name in _FOR_COMMANDS:
         what = "A command" if name == "command" else shown(f"--{written}" if dashes else written)
-        raise SpecError(f"{what} isn't something this relay can watch with yet. It can do {_FORMS}.", option)
+        raise SpecError(f"{what} isn't something this relay can watch with yet. It can do {forms}.", option)
     what = shown(f"--{written}" if dashes else written)
-    raise SpecError(f"{what} isn't an option of a watch. Write it like {_FORMS}.", option)
+    raise SpecError(f"{what} isn't an option of a watch. Write it like {forms}.", option)
 
 
 def _file(given: Mapping[str, object], zone: tzinfo) -> WatchSpec:

@@ -7,7 +7,8 @@ each run has an id and a task of its own. It decides nothing about what a fire l
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,22 +17,30 @@ import anyio.abc
 import anyio.lowlevel
 
 from watch_supervisor.alarms import Alarm, Alarms
+from watch_supervisor.fire_budget import FireBudget
 from watch_supervisor.folders import Folders
+from watch_supervisor.output.reading import BYTES_A_SECOND
 from watch_supervisor.places import typed
 from watch_supervisor.plain_text import plain
-from watch_supervisor.runs import JSON, Clock, Ended, Fire, Run, Snapshots, State
+from watch_supervisor.processes.confinement import NONE, Confinement
+from watch_supervisor.processes.port import Spawner
+from watch_supervisor.runs import JSON, Clock, Ended, Fire, Output, Run, Snapshots, State, Throttled
 from watch_supervisor.sources import schedule, timer
 from watch_supervisor.sources.around import Around
 from watch_supervisor.sources.backstop import Backstop
 from watch_supervisor.sources.file import FileSource
+from watch_supervisor.sources.poll import PollSource
+from watch_supervisor.sources.process import ProcessSource
+from watch_supervisor.sources.rig import Rig
 from watch_supervisor.sources.tail import TailSource
 from watch_supervisor.spec_error import SpecError
 
-__all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Supervisor"]
+__all__ = ["JSON", "Clock", "Ended", "Fire", "Run", "Snapshots", "State", "Supervisor", "Throttled"]
 
 _READING_THREADS = 4
 _LOOKS_AT_ONCE = 8
 _CALLS_AT_ONCE = 32
+_COMMANDS_AT_ONCE = 20
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 60.0
 _NEW_TRIES = 6
@@ -53,6 +62,8 @@ class _Life:
     task_id: int | None = None
     alarm: Alarm | None = None
     file: FileSource | TailSource | None = None
+    command: ProcessSource | PollSource | None = None
+    fires: FireBudget | None = None
     over: anyio.Event | None = None
     """Made by who waits for its end: a timer that waits needs to be small."""
 
@@ -64,6 +75,7 @@ class _Reports:
     started: Callable[[State], Awaitable[None]]
     advanced: Callable[[State], Awaitable[None]]
     fired: Callable[[Fire], Awaitable[None]]
+    throttled: Callable[[float], Awaitable[None]]
 
 
 class Supervisor:
@@ -79,17 +91,31 @@ class Supervisor:
         on_ended: Callable[[Ended], Awaitable[None]],
         snapshots: Snapshots,
         limit: int = 2000,
+        spawner: Spawner | None = None,
+        environ: Mapping[str, str] | None = None,
+        on_throttled: Callable[[Throttled], Awaitable[None]] | None = None,
+        confinement: Confinement = NONE,
+        fires_an_hour: int | None = None,
+        bytes_a_second: int | None = BYTES_A_SECOND,
     ) -> None:
+        """Without a `spawner` a run that needs a command fails, with that sentence. Of `environ` a command gets what
+        `processes.command` passes on; `confinement` holds it in. `fires_an_hour` and `bytes_a_second`
+        bound each command; None is no bound.
+        """
         self._clock = clock
         self._on_fire = on_fire
         self._on_started = on_started
         self._on_advanced = on_advanced
         self._on_ended = on_ended
+        self._on_throttled = on_throttled
         self._limit = limit
+        self._fires_an_hour = fires_an_hour
         self._alarms = Alarms(clock)
+        self._rig = Rig(clock, self._alarms, spawner, environ or {}, confinement, bytes_a_second)
         self._folders = Folders()
         self._snapshots = snapshots
         self._lives: dict[str, _Life] = {}
+        self._waiting = deque[_Life]()
         self._group: anyio.abc.TaskGroup | None = None
         self._around: Around | None = None
         self._calls: anyio.Semaphore | None = None
@@ -110,7 +136,7 @@ class Supervisor:
                     group.start_soon(self._folders.run)
                     group.start_soon(backstop.run)
                     for life in list(self._lives.values()):
-                        group.start_soon(self._live, life)
+                        self._begin(life)
                     task_status.started()
         finally:
             self._group = None
@@ -119,6 +145,7 @@ class Supervisor:
                 if life.over is not None:
                     life.over.set()
             self._lives.clear()
+            self._waiting.clear()
 
     def start(self, run: Run) -> None:
         """Begin a run. A run id that is running already stays as it is."""
@@ -126,8 +153,24 @@ class Supervisor:
             return
         life = _Life(run, refused=len(self._lives) >= self._limit)
         self._lives[run.run] = life
-        if self._group is not None:
+        self._begin(life)
+
+    def _begin(self, life: _Life) -> None:
+        """Give it its task; commands in slices, so that a thousand which are armed together don't hold the loop up."""
+        if self._group is None:
+            return
+        if life.run.spec.command is None:
             self._group.start_soon(self._live, life)
+            return
+        self._waiting.append(life)
+        if len(self._waiting) == 1:
+            self._group.start_soon(self._begin_commands)
+
+    async def _begin_commands(self) -> None:
+        while self._waiting and self._group is not None:
+            await anyio.lowlevel.checkpoint()
+            for life in [self._waiting.popleft() for _ in range(min(_COMMANDS_AT_ONCE, len(self._waiting)))]:
+                self._group.start_soon(self._live, life)
 
     async def stop(self, run_id: str) -> None:
         """End a run without a word. Once this returns nothing of it fires; an unknown id is no error.
@@ -151,6 +194,17 @@ class Supervisor:
     def running(self) -> Collection[str]:
         """The ids of the runs that were started and haven't ended."""
         return tuple(self._lives)
+
+    def output(self, run_id: str) -> Output | None:
+        """What the command of a run has been saying; None for a run without one."""
+        life = self._lives.get(run_id)
+        return life.command.output() if life is not None and life.command is not None else None
+
+    def go_on(self, run_id: str) -> None:
+        """Forgive a run the fires of this hour, so that it isn't silent any more."""
+        life = self._lives.get(run_id)
+        if life is not None and life.command is not None:
+            life.command.go_on()
 
     def expect(self, root: Path, path: str, digest: str, *, only: Collection[str] | None = None) -> None:
         """A write by the agent itself: `path` getting content with this sha256 soon doesn't fire.
@@ -212,6 +266,9 @@ class Supervisor:
             await self._clock.sleep(pause)
 
     async def _attempt(self, life: _Life) -> Ended | None:
+        if life.run.spec.source in ("process", "poll"):
+            life.command = self._command(life)
+            return await life.command.live()
         if life.run.spec.source == "schedule":
             return await self._schedule(life)
         if life.run.spec.source == "timer":
@@ -225,6 +282,15 @@ class Supervisor:
         if before is not None:
             life.file.take_over(before)
         return await life.file.live()
+
+    def _command(self, life: _Life) -> ProcessSource | PollSource:
+        reports = self._reports(life)
+        life.fires = life.fires or FireBudget(self._fires_an_hour)
+        if life.run.spec.source == "process":
+            return ProcessSource(life.run, self._rig, reports, life.fires)
+        assert self._around is not None
+        threads = self._around.threads
+        return PollSource(life.run, self._rig, reports, life.fires, self._snapshots, threads)
 
     async def _schedule(self, life: _Life) -> Ended | None:
         """None while it waits: an alarm starts this task again."""
@@ -267,7 +333,14 @@ class Supervisor:
             await self._insist(life, lambda: self._on_fire(fire))
             life.run = replace(life.run, state=fire.state, fires=fire.number)
 
-        return _Reports(started, advanced, fired)
+        async def throttled(until: float) -> None:
+            tell, limit = self._on_throttled, self._fires_an_hour
+            if tell is None or limit is None:
+                return
+            at = self._clock.now_ms() + int((until - self._clock.monotonic()) * 1000)
+            await self._insist(life, lambda: tell(Throttled(run, limit, at)))
+
+        return _Reports(started, advanced, fired, throttled)
 
     async def _insist(self, life: _Life, call: Callable[[], Awaitable[None]]) -> None:
         """Make `call` until it returns, with pauses that grow to a minute. Doesn't return for a stopped

@@ -1,11 +1,13 @@
 """Words of a line as it was typed, with the liberties of phones taken back.
 
-Pure. Curly quotes count as quotes, a long dash before an option's name counts as `--`, and an apostrophe
-inside a word stays an apostrophe. Quotes work as in a shell: in double quotes `\\"` and `\\\\` stand for `"`
-and `\\`, in single quotes nothing is special. It never knows which options exist.
+Pure. What follows a lone `--` isn't split: it is a command, byte for byte. Curly quotes count as quotes, a long
+dash before an option's name counts as `--`, and an apostrophe inside a word stays an apostrophe. Quotes work as in
+a shell: in double quotes `\\"` and `\\\\` stand for `"` and `\\`, in single quotes nothing is special. It never knows
+which options exist.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from watch_supervisor.spec_error import SpecError, shown
 
@@ -21,7 +23,8 @@ class Word:
 
     `option` is set for `--name` and `--name=value` (the latter has `value` too); for `name=value` without
     dashes `option` is None, `key` and `value` are set, and whether that means an option is for the reader to
-    say. `command` marks a lone `--` (or the long dash a phone makes of it, with `typographic` set).
+    say. `command` marks a lone `--` (or the long dash a phone makes of it), and `value` is all
+    that follows it.
     """
 
     text: str
@@ -33,8 +36,11 @@ class Word:
     typographic: bool = False
 
 
-def words(line: str) -> list[Word]:
-    """Split `line` into words. SpecError when a quote isn't closed."""
+def words(line: str, is_text: Callable[[Sequence[Word]], bool] = lambda _: False) -> list[Word]:
+    """Split `line` into words. SpecError when a quote isn't closed.
+
+    `is_text` is asked, with the words before it, whether a lone long dash is one of the text's words.
+    """
     found: list[Word] = []
     at = 0
     while at < len(line):
@@ -42,6 +48,11 @@ def words(line: str) -> list[Word]:
             at += 1
             continue
         word, at = _word(line, at)
+        if word.command and word.typographic and is_text(found):
+            word = Word(word.text)
+        if word.command:
+            found.append(replace(word, value=line[at:].strip()))
+            break
         found.append(word)
     return found
 

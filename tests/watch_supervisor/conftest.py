@@ -1,6 +1,7 @@
 """A supervisor over a real folder, with everything it says kept in lists; a fast clock, and one turned by hand."""
 
 import hashlib
+import os
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,8 +11,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from watch_supervisor.processes.guarded import Guarded
 from watch_supervisor.spec import WatchSpec
-from watch_supervisor.supervisor import Ended, Fire, Run, State, Supervisor
+from watch_supervisor.supervisor import Ended, Fire, Run, State, Supervisor, Throttled
 
 
 class FastClock:
@@ -95,7 +97,13 @@ class FolderSnapshots:
 class Stand:
     """A workspace, a supervisor, and what it said."""
 
-    def __init__(self, folder: Path, clock: FastClock | HandClock | None = None, limit: int = 2000) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: FastClock | HandClock | None = None,
+        limit: int = 2000,
+        **options: object,
+    ) -> None:
         self.root = folder / "workspace"
         self.root.mkdir(exist_ok=True)
         self.clock = clock or FastClock()
@@ -104,6 +112,7 @@ class Stand:
         self.started: dict[str, State] = {}
         self.advanced: list[tuple[str, State]] = []
         self.ended: list[Ended] = []
+        self.throttled: list[Throttled] = []
         self.refuse_fires = 0
         self.during_fire: Callable[[Fire], object] | None = None
         self.supervisor = Supervisor(
@@ -114,7 +123,12 @@ class Stand:
             on_ended=self._on_ended,
             snapshots=self.snapshots,
             limit=limit,
+            on_throttled=self._on_throttled,
+            **options,  # type: ignore[arg-type]
         )
+
+    async def _on_throttled(self, throttled: Throttled) -> None:
+        self.throttled.append(throttled)
 
     async def _on_fire(self, fire: Fire) -> None:
         await anyio.lowlevel.checkpoint()
@@ -182,6 +196,21 @@ class Stand:
         spec = WatchSpec(name=run, source="timer", due=due, text=text)
         return Run(run, spec, self.root, None, fires, self.clock.now_ms())
 
+    def command(self, command: str, *, run: str = "run-1", **more: object) -> Run:
+        """A run of a command, or of a check `every` so many seconds; `state`, `fires` and `armed_at` go to the run."""
+        own = {key: more.pop(key) for key in ("state", "fires", "armed_at") if key in more}
+        if "match" in more:
+            more["fire"] = "match"
+        every = more.pop("every", None)
+        source, fire = ("process", "each-line") if every is None else ("poll", "change")
+        fields = {"window_ms": 0, "fire": fire, **more}
+        if every is not None:
+            fields["every_ms"] = int(float(every) * 1000)  # type: ignore[arg-type]
+        spec = WatchSpec(name="build", source=source, command=command, **fields)  # type: ignore[arg-type]
+        return Run(
+            run, spec, self.root, **{"state": None, "fires": 0, "armed_at": self.clock.now_ms(), **own}
+        )  # type: ignore[arg-type]
+
     async def arm(self, run: Run) -> None:
         """Start a run and wait until it is in place."""
         self.supervisor.start(run)
@@ -219,3 +248,13 @@ def hand_stand(tmp_path: Path) -> Stand:
 def make_stand(tmp_path: Path) -> Callable[..., Stand]:
     """Another supervisor over the same folders: the next life."""
     return lambda **options: Stand(tmp_path, **options)
+
+
+@pytest.fixture
+async def commands(tmp_path: Path) -> AsyncIterator[Stand]:
+    """A supervisor that runs commands, which have half a second after TERM; time goes as it does."""
+    async with Guarded(gentle_seconds=0.5) as spawner:
+        environ = {**os.environ, "RELAY_DISCORD_TOKEN": "not-for-children"}
+        stand = Stand(tmp_path, spawner=spawner, environ=environ, fires_an_hour=None)
+        async with stand.running():
+            yield stand

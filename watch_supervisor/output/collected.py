@@ -10,7 +10,7 @@ from watch_supervisor.plain_text import capped, plain
 
 HEAD_BYTES = 10 * 1024
 TAIL_BYTES = 8 * 1024
-_LONGEST_LINE = 2_000
+_LONGEST_LINE = 1_900
 _MOST_TAIL_LINES = 100
 
 

@@ -6,25 +6,35 @@ same. It doesn't decode, strip or judge: most blocks are looked at once by a sea
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from itertools import chain
 
 LONGEST_LINE_BYTES = 64 * 1024
 _RETURNS_BEFORE_NEWLINE = re.compile(rb"\r+\n")
 
 
-@dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each ended by a newline. `dropped` bytes are missing from the end of its last line; then it
-    holds that line alone.
+    """Whole lines, each ended by a newline: what stands from `start` to `end` in `whole`, which isn't copied for it.
+
+    `dropped` bytes are missing from the end of its last line; then it holds that line alone.
     """
 
-    data: bytes
-    dropped: int = 0
+    __slots__ = ("dropped", "end", "start", "whole")
+
+    def __init__(self, whole: bytes, dropped: int = 0, start: int = 0, end: int | None = None) -> None:
+        self.whole = whole
+        self.dropped = dropped
+        self.start = start
+        self.end = len(whole) if end is None else end
+
+    @property
+    def data(self) -> bytes:
+        """Its lines, with their newlines."""
+        return self.whole[self.start : self.end]
 
     def lines(self) -> list[bytes]:
         """Without their newlines."""
-        return self.data[:-1].split(b"\n")
+        return self.whole[self.start : self.end - 1].split(b"\n")
 
 
 class Framer:
@@ -48,10 +58,19 @@ class Framer:
         """The start of a line that waits for its end, as far as it is kept."""
         return b"".join(self._kept)
 
-    def feed(self, data: bytes) -> Iterator[Block]:
-        """The lines that `data` completes, in blocks of at most one `data` and one line."""
-        for at in range(0, len(data), self._longest):
-            yield from self._feed(data[at : at + self._longest] if len(data) > self._longest else data)
+    def feed(self, data: bytes) -> Iterable[Block]:
+        """The lines that `data` completes, in blocks that share its memory where they can."""
+        if self._returned or b"\r" in data:
+            data = self._without_returns(data)
+        if len(data) <= self._longest or self._is_of_short_lines(data):
+            return self._feed(data)
+        pieces = range(0, len(data), self._longest)
+        return chain.from_iterable(self._feed(data[at : at + self._longest]) for at in pieces)
+
+    def _is_of_short_lines(self, data: bytes) -> bool:
+        """Whether there is a newline in every half of the longest line, so that no line needs a cut."""
+        half = max(1, self._longest // 2)
+        return all(data.find(b"\n", at, at + half) >= 0 for at in range(0, len(data), half))
 
     def flush(self, *, final: bool = False) -> Block | None:
         """The partial line as a line; what comes later begins a new one. None when there is nothing to tell.
@@ -67,28 +86,24 @@ class Framer:
             line = line[: -len(held)]
         return Block(line + b"\n", dropped) if line or dropped else None
 
-    def _feed(self, data: bytes) -> Iterator[Block]:
-        if self._returned or b"\r" in data:
-            data = self._without_returns(data)
+    def _feed(self, data: bytes) -> list[Block]:
         end = data.rfind(b"\n") + 1
         if end == 0:
             self._keep(data)
-            return
-        if self._dropped or self._size + end > self._longest:
+            return []
+        blocks = list[Block]()
+        start = 0
+        if self._size or self._dropped:
             # The line that was begun ends here, and may be cut: it goes by itself.
-            first = data.index(b"\n") + 1
-            self._keep(data[: first - 1])
-            yield Block(self.partial + b"\n", self._dropped)
+            start = data.index(b"\n") + 1
+            self._keep(data[: start - 1])
+            blocks.append(Block(self.partial + b"\n", self._dropped))
             self._forget()
-            if first < end:
-                yield Block(data[first:end])
-        elif self._size:
-            yield Block(self.partial + data[:end])
-            self._forget()
-        else:
-            yield Block(data[:end] if end < len(data) else data)
+        if start < end:
+            blocks.append(Block(data, start=start, end=end))
         if end < len(data):
             self._keep(data[end:])
+        return blocks
 
     def _without_returns(self, data: bytes) -> bytes:
         """`data` with the returns done. What they replaced is gone, from what is kept as well; those at its

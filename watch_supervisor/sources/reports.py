@@ -27,3 +27,8 @@ class Reports(Protocol):
     def fired(self) -> Callable[[Fire], Awaitable[None]]:
         """One escalation."""
         ...
+
+    @property
+    def throttled(self) -> Callable[[float], Awaitable[None]]:
+        """The run has used up its fires, and is silent until then (seconds of the monotonic clock)."""
+        ...

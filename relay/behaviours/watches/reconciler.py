@@ -230,6 +230,7 @@ class WatchRunner:
                 role=kept.role,
                 scope=kept.scope,
                 caused_by=list(kept.fires),
+                outside=[f"shows:{fire}" for fire in kept.fires],
             )
         )
 
@@ -316,7 +317,7 @@ class WatchRunner:
         if event is not None:
             event.set()
         if armed is not None:
-            reason = "max fires" if ended.reason == "max-fires" else ended.reason
+            reason = {"max-fires": "max fires", "lost": "failed"}.get(ended.reason, ended.reason)
             # The other reasons say it themselves. Should the store refuse, the supervisor tells it again.
             detail = ended.detail.rstrip(".") if reason == "failed" else ""
             await self._admit(self._off(armed, reason, detail))

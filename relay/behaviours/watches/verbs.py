@@ -150,6 +150,7 @@ class WatchReleased(Payload):
     """What was held of a watch is told now. `text` says what came meanwhile; of `count` fires the newest are kept."""
 
     VERB: ClassVar[str] = "watch.released"
+    TEXTS: ClassVar[Mapping[str, Any]] = {"text": ""}
     armed: str
     name: str
     room: str

@@ -1,0 +1,1 @@
+"""Children: what is run, who runs it, and how all of it ends."""
