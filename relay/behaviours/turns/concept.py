@@ -53,6 +53,8 @@ class Waiting:
     """It did not run at once, and its message says so."""
     files: list[SharedFile] = field(default_factory=list[SharedFile])
     """For a continuation: what the agent had handed over before it was cut off."""
+    earlier: list[Origin] = field(default_factory=list[Origin])
+    """For a continuation: what the work came from beside `origin`."""
 
 
 @dataclass(slots=True)
@@ -142,7 +144,7 @@ class Turns(Concept[TurnsState]):
     with what waits."""
 
     NAME = "turns"
-    VERSION = 3
+    VERSION = 4
     State = TurnsState
 
     @on(ConfigLoaded)
@@ -181,6 +183,7 @@ class Turns(Concept[TurnsState]):
         waiting = Waiting(
             i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at, self.state.boot, p.joins
         )
+        waiting.earlier = list(p.earlier)
         waiting.number = max((w.number for w in lane.waiting), default=0) + 1
         pause = self.pause_of(p.room)
         waiting.held = pause is not None or lane.running is not None or bool(lane.waiting) or self._all_busy
@@ -208,7 +211,7 @@ class Turns(Concept[TurnsState]):
             started_at=i.at,
             prompts=list(p.takes),
             sources=list(p.sources),
-            origins=[w.origin for w in taken],
+            origins=[origin for w in taken for origin in (*w.earlier, w.origin)],
             steers=p.steers,
             tries=max((w.tries for w in taken), default=0),
             files=[file for w in taken for file in w.files],
@@ -226,7 +229,7 @@ class Turns(Concept[TurnsState]):
         if lane.running is not None and lane.running.turn == p.turn:
             lane.running.prompts.append(p.prompt)
             lane.running.sources.extend([s for w in taken for s in w.sources] or [p.source])
-            lane.running.origins.extend(w.origin for w in taken)
+            lane.running.origins.extend(origin for w in taken for origin in (*w.earlier, w.origin))
             lane.running.newest = taken
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
