@@ -91,7 +91,9 @@ def thread_closed(title: str, why: str) -> str:
 NO_TURN_TO_STOP = "Nothing is running here."
 NO_TURN_TO_RETRY = "There is no finished turn here to run again."
 NOT_YOURS_TO_STOP = "Only the owner, or who asked for this turn, may stop it."
-RETRY_AT_WORK = "The agent is still on that, or it waits in the queue: it is not run twice. `!status` shows it."
+RETRY_AT_WORK = (
+    "The agent is still on that, or it waits in the queue: it is not run twice. `!status` shows it."
+)
 NOT_YOURS_TO_RETRY = "Only the owner, or who asked for that turn, may run it again."
 OWNER_ONLY = "Only the owner may do that here."
 

@@ -71,19 +71,18 @@ class DiscordCrowd:
         seen: Sequence[str] = SEEN,
         clocked: float = 0.3,
         outside: float = 0.3,
-        faults: bool = True,
+        trouble: Sequence[str] = (),
         fault: str = "",
     ) -> None:
         self.random = random.Random(seed)
         self.findings = Findings()
-        self.weather = Weather(server, random.Random(f"weather/{seed}"))
+        self.weather = Weather(server, random.Random(f"weather/{seed}"), only=trouble)
         self._server = server
         self._clock = SystemClock()
         self._folder = folder
         self._kills, self._messages, self._changes, self._timers = kills, messages, changes, timers
         self._points, self._seen = points, seen
         self._clocked, self._outside = clocked, outside
-        self._faults = faults
         self._fault = fault
         self._expected: list[Expected] = []
         self._said: dict[str, str] = {}
@@ -134,8 +133,7 @@ class DiscordCrowd:
             async with anyio.create_task_group() as crowd:
                 crowd.start_soon(self._approve)
                 async with anyio.create_task_group() as trouble:
-                    if self._faults:
-                        trouble.start_soon(self.weather.run)
+                    trouble.start_soon(self.weather.run)
                     async with anyio.create_task_group() as work:
                         work.start_soon(self._talk)
                         work.start_soon(self._kill_again_and_again)

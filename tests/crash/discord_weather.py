@@ -5,7 +5,7 @@ It counts what it did, so that a test can say that enough went wrong.
 
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 from fakes.discord import DiscordServer
@@ -18,13 +18,16 @@ LONG_S = 35.0
 
 
 class Weather:
-    """See the module. `run` until cancelled; then `clear`."""
+    """See the module. `run` until cancelled; then `clear`. `only`: the names of what alone goes wrong."""
 
-    def __init__(self, server: DiscordServer, rng: random.Random, every_s: float = 0.35) -> None:
+    def __init__(
+        self, server: DiscordServer, rng: random.Random, every_s: float = 0.35, only: Sequence[str] = ()
+    ) -> None:
         self.counts: Counter[str] = Counter()
         self._server = server
         self._random = rng
         self._every_s = every_s
+        self._only = only
 
     async def run(self) -> None:
         deeds: list[tuple[int, Callable[[], Awaitable[None] | None]]] = [
@@ -44,6 +47,8 @@ class Weather:
             (3, self._reaction_unavailable),
             (3, self._outage),
         ]
+        if self._only:
+            deeds = [(weight, deed) for weight, deed in deeds if deed.__name__.strip("_") in self._only]
         while True:
             await anyio.sleep(self._random.uniform(0, 2 * self._every_s))
             weights = [weight for weight, _ in deeds]

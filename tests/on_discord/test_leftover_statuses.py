@@ -1,4 +1,4 @@
-"""No status of a turn stays in a channel: not after a crash, and not when Discord lost an answer or refused for a while."""
+"""No status of a turn stays in a channel: not after a crash, and not when Discord lost an answer or refused."""
 
 from pathlib import Path
 

@@ -63,7 +63,9 @@ async def test_a_thread_of_which_nothing_was_heard_is_read_from_its_first_messag
         here.ask("say unheard", thread, here.ada)
         here.ask("say in the room")
         await here.answered("in the room")
-        async with here.away(kill=False):  # a clean stop has read the room, and so past the thread's beginning
+        async with here.away(
+            kill=False
+        ):  # a clean stop has read the room, and so past the thread's beginning
             pass
         await here.answered("unheard", thread)
         await here.quiet()

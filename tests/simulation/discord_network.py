@@ -15,7 +15,7 @@ import json
 import random
 import re
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -290,12 +290,15 @@ def at_once(coro: Coroutine[Any, Any, Any]) -> Any:
 class _Session:
     """What discord.py has of `aiohttp.ClientSession`."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, traces: Sequence[aiohttp.TraceConfig] | None) -> None:
         self._network = network
+        self._traces = traces or ()
+        for trace in self._traces:
+            trace.freeze()
         self.closed = False
 
     def request(self, method: str, url: str, **kwargs: Any) -> _Asking:
-        return _Asking(self._network, method, url, kwargs)
+        return _Asking(self._network, self._traces, method, url, kwargs)
 
     async def ws_connect(self, url: str, **_: Any) -> Socket:
         return await self._network.connect()
@@ -305,10 +308,20 @@ class _Session:
 
 
 class _Asking:
-    def __init__(self, network: Network, method: str, url: str, kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        network: Network,
+        traces: Sequence[aiohttp.TraceConfig],
+        method: str,
+        url: str,
+        kwargs: dict[str, Any],
+    ) -> None:
+        self._traces = traces
         self._asked = (network, method, str(url), kwargs)
 
     async def __aenter__(self) -> Answer:
+        for trace in self._traces:
+            await trace.on_request_start.send(self, None, None)  # type: ignore[arg-type]
         network, method, url, kwargs = self._asked
         return await network.ask(method, url, kwargs)
 
@@ -364,8 +377,12 @@ class Beating:
 @contextmanager
 def in_memory(network: Callable[[], Network]) -> Iterator[None]:
     """Inside, every session of discord.py goes over this network."""
+
+    def session(*, trace_configs: Sequence[aiohttp.TraceConfig] | None = None, **_: Any) -> _Session:
+        return _Session(network(), trace_configs)
+
     with ExitStack() as patches:
-        patches.enter_context(patch.object(aiohttp, "ClientSession", lambda **_: _Session(network())))
+        patches.enter_context(patch.object(aiohttp, "ClientSession", session))
         patches.enter_context(patch.object(aiohttp, "TCPConnector", lambda **_: None))
         patches.enter_context(patch.object(discord.gateway, "KeepAliveHandler", Beating))
         yield
