@@ -72,11 +72,12 @@ class DiscordCrowd:
         clocked: float = 0.3,
         outside: float = 0.3,
         trouble: Sequence[str] = (),
+        every_s: float = 0.35,
         fault: str = "",
     ) -> None:
         self.random = random.Random(seed)
         self.findings = Findings()
-        self.weather = Weather(server, random.Random(f"weather/{seed}"), only=trouble)
+        self.weather = Weather(server, random.Random(f"weather/{seed}"), every_s, trouble)
         self._server = server
         self._clock = SystemClock()
         self._folder = folder

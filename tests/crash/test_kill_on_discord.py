@@ -66,7 +66,10 @@ async def test_dying_at_what_discord_saw_over_and_over_loses_nothing(tmp_path: P
         ("no nonce", {}),
         ("no history check", {"seen": ["MESSAGE_CREATE"], "outside": 1.0}),
         ("recorded before it is taken", {**AT_A_POINT, "points": ["before-take"]}),
-        ("caught up to the highest id", {"trouble": ["event_dropped"]}),
+        (
+            "caught up to the highest id",
+            {**AT_A_POINT, "points": ["before-fire"], "trouble": ["event_dropped"], "every_s": 0.7},
+        ),
         ("no look after a gap", {}),
         ("torn end", {**AT_A_POINT, "points": ["commit-turn.replied"]}),
         ("interrupted is completed", {"clocked": 1.0, "outside": 0.0}),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 from fakes.discord import Place
 from fakes.discord.rest_faults import Call
@@ -34,6 +35,28 @@ async def test_a_status_that_came_as_the_relay_died_is_taken_away_by_the_next(tm
             assert len(statuses(here.room)) == 1
         here.ask("!stop")
         await here.answered("Stopped")
+        await gone(here)
+
+
+async def test_a_status_is_taken_away_although_the_next_turn_shows_one_meanwhile(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        held = here.server.faults.hold("POST", MESSAGES, after=True)
+        here.ask("slow 40\nsay done")
+        await here.server.until(lambda: statuses(here.room), within=20)
+        await held.reached.wait()
+        await here.kill()
+        held.open()
+        # The look for what was left is answered only while the turn that goes on is sending a status of its own.
+        looked = here.server.faults.hold("GET", f"/channels/{here.room.id}/messages")
+        second = here.server.faults.hold("POST", MESSAGES, fits=is_status)
+        await here.start(wait=False)
+        await looked.reached.wait()
+        with anyio.move_on_after(20):
+            await second.reached.wait()
+        looked.open()
+        await here.server.until(lambda: here.server.rest.made("GET", MESSAGES)[-1].status, within=20)
+        second.open()
+        await here.answered("done")
         await gone(here)
 
 

@@ -12,8 +12,9 @@ from unittest.mock import patch
 
 from simulation import planted
 
+from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.posting import reconciler as posting
-from relay.surfaces.discord import api, errors, history
+from relay.surfaces.discord import api, errors, history, posts
 from relay.surfaces.discord.channels import Channels
 from relay.surfaces.discord.leftovers import Leftovers
 from relay.surfaces.discord.surface import DiscordSurface
@@ -113,21 +114,41 @@ def a_gap_is_one_page() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def tries_made_whenever_they_come() -> Iterator[None]:
+    """A try that discord.py had begun before the relay was put to sleep goes on after it."""
+    with patch.object(posts, "HELD_UP_AFTER_S", 1e9):
+        yield
+
+
+@contextmanager
+def threads_begin_where_the_room_was_read_to() -> Iterator[None]:
+    """A thread that is seen for the first time counts as read as far as its room was."""
+
+    def read_to(self: CaughtUp, surface: str, place: str) -> int | None:
+        return self.position(surface, place)
+
+    with patch.object(CaughtUp, "began", read_to):
+        yield
+
+
 FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
     fault.__name__: (fault, seed)
     for fault, seed in (
-        (a_long_pause_is_a_refusal, 0),
+        (a_long_pause_is_a_refusal, 1),
         (a_lost_answer_is_a_refusal, 0),
         (statuses_are_left, 0),
         (one_clock_for_two, 0),
-        (history_by_nonce, 0),
-        (threads_only_when_heard_of, 0),
+        (history_by_nonce, 18),
+        (tries_made_whenever_they_come, 195),
+        (threads_begin_where_the_room_was_read_to, 131),
+        (threads_only_when_heard_of, 7),
         (a_gap_is_one_page, 0),
-        (planted.no_nonce, 0),
-        (planted.no_history_check, 0),
-        (planted.cursor_by_highest_id, 0),
+        (planted.no_nonce, 1),
+        (planted.no_history_check, 18),
+        (planted.cursor_by_highest_id, 3),
         (planted.no_catch_up, 0),
-        (planted.interruption_forgotten, 0),
+        (planted.interruption_forgotten, 1),
         (planted.no_second_look, 0),
     )
 }

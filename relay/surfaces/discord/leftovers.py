@@ -88,10 +88,13 @@ class Leftovers:
 
     async def _sweep(self, place: str) -> None:
         known = self._left.get(place)
-        if known is None or (not known and self._shown.get(place) == ""):
-            return  # gone already; or one is on its way there, which can't be told from what was left
+        if known is None:
+            return
         try:
-            for message in [known] if known else await self._found(place):
+            found = [known] if known else await self._found(place)
+            if not known and self._shown.get(place) == "":
+                return  # one is on its way there, and can't be told from what was left: later
+            for message in found:
                 await self._delete(place, message)
         except DiscordRefused as error:
             if error.kind != "permanent":
@@ -111,7 +114,7 @@ class Leftovers:
         post = own(one, self._api.us)
         if post is None or not number(one.get("flags")) & SILENT or not _FIRST_WORDS.match(post.text):
             return ""
-        return "" if self._shown.get(place) in ("", post.message) else post.message
+        return "" if self._shown.get(place) == post.message else post.message
 
     async def _delete(self, place: str, message: str) -> None:
         try:
