@@ -12,7 +12,7 @@ from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns.concept import Running, Turns
-from relay.behaviours.turns.verbs import TurnPrompted, TurnStopAsked, TurnWithdrawn
+from relay.behaviours.turns.verbs import TurnPrompted, TurnStarted, TurnStopAsked, TurnWithdrawn
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
@@ -90,6 +90,22 @@ def stop_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[
                 scope=i.scope,
                 caused_by=[i.id],
             )
+
+
+@rule(TurnStarted)
+def stop_what_was_dropped_before(i: Interaction, p: TurnStarted, view: View) -> Iterable[Draft]:
+    """A turn may begin with what somebody drops in that moment: then it ends at once."""
+    running = view.of(Turns).lane(i.scope).running
+    if running is not None and running.turn == i.id and running.dropped_by:
+        yield _stop(i, running.turn, running.dropped_by)
+
+
+@rule(TurnWithdrawn)
+def stop_what_is_dropped_too_late(i: Interaction, p: TurnWithdrawn, view: View) -> Iterable[Draft]:
+    """The same, when the turn's beginning was written first."""
+    running = view.of(Turns).lane(i.scope).running
+    if p.why == "dropped" and running is not None and running.prompts == [p.prompt]:
+        yield _stop(i, running.turn, p.by)
 
 
 @rule(PlaceLost)

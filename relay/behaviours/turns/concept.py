@@ -80,6 +80,8 @@ class Running:
     """Who asked it to end."""
     newest: list[Waiting] = field(default_factory=list[Waiting])
     """What it took last out of the lane."""
+    dropped_by: str = ""
+    """Who had dropped all of its prompts when it began: they left the lane as it was about to take them."""
 
 
 @dataclass(slots=True)
@@ -108,6 +110,8 @@ class Lane:
     room: str = ""
     seen: int = 0
     """The position up to which the agent was given what was said in the place."""
+    dropped_by: str = ""
+    """Who dropped a prompt last, until a turn begins."""
 
 
 @dataclass(slots=True)
@@ -216,7 +220,9 @@ class Turns(Concept[TurnsState]):
             tries=max((w.tries for w in taken), default=0),
             files=[file for w in taken for file in w.files],
             newest=taken,
+            dropped_by="" if taken else lane.dropped_by,
         )
+        lane.dropped_by = ""
         lane.seen = max(lane.seen, p.seen)
         self.state.startable.pop(i.scope, None)
         self.state.running[i.scope] = i.id
@@ -239,6 +245,7 @@ class Turns(Concept[TurnsState]):
         lane = self.state.lanes.setdefault(i.scope, Lane())
         lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
         lane.over = [prompt for prompt in lane.over if prompt != p.prompt]
+        lane.dropped_by = p.by if p.why == "dropped" else lane.dropped_by
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
 
