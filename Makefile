@@ -47,7 +47,7 @@ test-browser: $(VENV)/.browser chromium ## drive the page with a real browser
 	@$(PY) -m pytest tests/browser $(ARGS)
 
 soak: $(VENV)/.dev ## the long figures: soak tests, and many more examples of each property
-	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' $(ARGS)
+	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' -o faulthandler_timeout=0 $(ARGS)
 
 day: $(VENV)/.dev ## play a day on the tests' Discord with faults on, and print what people saw
 	@$(PY) tests/on_discord/day.py

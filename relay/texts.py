@@ -52,8 +52,11 @@ TURN_GOES_ON_LATER = (
 )
 
 
-def turn_interrupted(again: str) -> str:
-    return f"↻ The relay was restarted while I was working on this, and I can't pick it up by myself. {again}"
+def turn_interrupted(again: str, *, others: int = 0) -> str:
+    """`others`: how many more messages and fires the turn had taken."""
+    what = f"this and {plural(others, 'more message')}" if others > 0 else "this"
+    told = f"↻ The relay was restarted while I was working on {what}, and I can't pick it up by myself."
+    return f"{told} {again.replace('to run it again', 'to run all of it again') if others > 0 else again}"
 
 
 SESSION_LOST = (
@@ -355,6 +358,9 @@ NO_WATCHES = (
 )
 UNWATCH_USAGE = "Which one? Type `!unwatch NAME`; `!watches` lists them."
 WATCH_NOT_INSIDE = "that file lies outside this room's workspace, and only the owner may watch there"
+WATCH_OWN_STATE = (
+    "it is in the relay's own state folder, which changes with each word that is said: it would wake itself"
+)
 WATCH_PROTECTED = "files of that name hold secrets, and what changes in them would be posted here"
 
 

@@ -236,6 +236,8 @@ class Turns(Concept[TurnsState]):
             lane.running.prompts.append(p.prompt)
             lane.running.sources.extend([s for w in taken for s in w.sources] or [p.source])
             lane.running.origins.extend(origin for w in taken for origin in (*w.earlier, w.origin))
+            # What joined is interrupted for the first time when the turn is: it may go on as often as any other.
+            lane.running.tries = min([lane.running.tries, *(w.tries for w in taken)])
             lane.running.newest = taken
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
