@@ -49,9 +49,9 @@ RARE = ("after-epoch", "after-fold", "after-identify")
 START_S = 30.0
 LIFE_S = 4.0
 """How long a life may last that is to end at a point."""
-PATIENCE_S = 90.0
+PATIENCE_S = 120.0
 QUIET_S = 1.5
-INTERRUPTED = tuple(texts.turn_interrupted(texts.run_again(by)) for by in (True, False))
+GIVEN_UP = "I can't pick it up by myself"
 
 
 class DiscordCrowd:
@@ -342,7 +342,7 @@ class DiscordCrowd:
             while not self._all_seen() or anyio.current_time() - self._changed_at < QUIET_S:
                 for one in self._messages_of_the_bot():
                     if (
-                        one.text in INTERRUPTED
+                        GIVEN_UP in one.text
                         and one.id not in asked
                         and self._server.gateway.online(self._bot)
                     ):
