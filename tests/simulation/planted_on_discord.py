@@ -13,7 +13,6 @@ from unittest.mock import patch
 from simulation import planted
 
 from relay.behaviours.intake.concept import CaughtUp
-from relay.behaviours.posting import reconciler as posting
 from relay.surfaces.discord import api, errors, history, posts
 from relay.surfaces.discord.channels import Channels
 from relay.surfaces.discord.leftovers import Leftovers
@@ -65,13 +64,6 @@ def statuses_are_left() -> Iterator[None]:
         return
 
     with patch.object(Leftovers, "over", only_what_it_knows), patch.object(Leftovers, "run", nothing):
-        yield
-
-
-@contextmanager
-def one_clock_for_two() -> Iterator[None]:
-    """The look into the history begins when the relay's clock says that the post was sent."""
-    with patch.object(posting, "CLOCKS_DIFFER_MS", 0):
         yield
 
 
@@ -138,7 +130,6 @@ FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
         (a_long_pause_is_a_refusal, 1),
         (a_lost_answer_is_a_refusal, 0),
         (statuses_are_left, 0),
-        (one_clock_for_two, 0),
         (history_by_nonce, 18),
         (tries_made_whenever_they_come, 195),
         (threads_begin_where_the_room_was_read_to, 131),
@@ -149,6 +140,5 @@ FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
         (planted.cursor_by_highest_id, 3),
         (planted.no_catch_up, 0),
         (planted.interruption_forgotten, 1),
-        (planted.no_second_look, 0),
     )
 }
