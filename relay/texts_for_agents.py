@@ -52,6 +52,10 @@ def share_protected(path: str) -> str:
     return f"files named like {inline(path)} hold secrets, so they can't be shared"
 
 
+def share_kept(path: str) -> str:
+    return f"{inline(path)} is a file of the relay's own under another name, so it can't be shared"
+
+
 def share_failed(path: str, why: str) -> str:
     return f"{inline(path)} can't be shared: {why}"
 
