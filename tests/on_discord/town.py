@@ -27,7 +27,7 @@ from relay.ledger.memory import MemoryStore
 from relay.surfaces.discord.surface import DiscordSurface
 from relay.surfaces.surface import Surfaces
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 @dataclass

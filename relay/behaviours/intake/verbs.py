@@ -108,6 +108,8 @@ class ChannelReacted(Payload):
     approval: str | None = None
     sources: tuple[str, ...] = ()
     """What that turn had taken: the interactions whose text it was."""
+    woken_by: tuple[str, ...] = ()
+    """The watches that woke that turn, by name."""
     turn_role: str = ""
     """Whose authority that turn had."""
     asker: str | None = None
@@ -139,6 +141,19 @@ class ChannelChosen(Payload):
     card: str
     choice: str
     reason: str = ""
+    person: str
+    name: str
+
+
+class ClickRefused(Payload):
+    """A click on a card by somebody who is a stranger in its room, or a bot. Nothing follows from it."""
+
+    VERB: ClassVar[str] = "channel.click_refused"
+    surface: str
+    place: str
+    room: str
+    card: str
+    choice: str
     person: str
     name: str
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option
 from relay.behaviours.config.concept import Configured
-from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
 from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.verbs import notice
@@ -16,7 +16,12 @@ from relay.behaviours.turns.verbs import TurnPrompted, TurnStarted, TurnStopAske
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-STOP = Command("!stop", "!stop [all]", texts.ABOUT_STOP)
+STOP = Command(
+    "!stop",
+    "!stop [all]",
+    texts.ABOUT_STOP,
+    options=(Option("all", texts_for_commands.OPTION_STOP_ALL, "switch", before="all"),),
+)
 
 
 def _stop(i: Interaction, turn: str, by: str) -> Draft:

@@ -15,6 +15,7 @@ from relay.surfaces.discord import writing
 from relay.surfaces.discord.api import Connector, DiscordApi, Json
 from relay.surfaces.discord.budget import IdentifyBudget
 from relay.surfaces.discord.channels import Channels
+from relay.surfaces.discord.command_sync import CommandSync
 from relay.surfaces.discord.connection import Connection
 from relay.surfaces.discord.errors import THREAD_ARCHIVED, DiscordRefused
 from relay.surfaces.discord.hearing import Hearing
@@ -58,8 +59,19 @@ class DiscordSurface:
         self._posts = Posts(self._api, self._channels, self._history, Blobs(state / "blobs"), clock)
         self._status = LiveStatus(self._api, clock, state / "discord-status.json")
         budget = IdentifyBudget(state / "discord-sessions.json", clock)
+        self._commands = CommandSync(
+            self._api, state / "discord-commands.json", clock, lambda: self._hearing.events.offered()
+        )
         self._connection = Connection(
-            token, token_env, self._hearing.hear, budget, clock, connector=connector, say=say, jitter=jitter
+            token,
+            token_env,
+            self._hearing.hear,
+            budget,
+            clock,
+            connector=connector,
+            say=say,
+            jitter=jitter,
+            begins=self._commands.look,
         )
         self._hearing.connection = self._connection
 
@@ -80,7 +92,7 @@ class DiscordSurface:
             if missing
             else ""
         )
-        return self._connection.trouble or self._hearing.inbox.trouble or unseen
+        return self._connection.trouble or self._hearing.inbox.trouble or unseen or self._commands.trouble
 
     def follow(self, access: Callable[[], Access]) -> None:
         """Where the configuration in force is found."""
@@ -89,10 +101,11 @@ class DiscordSurface:
     # -- in -----------------------------------------------------------------------------------------------------------
 
     async def run(self, events: SurfaceEvents) -> None:
-        self._hearing.events = events
+        self._hearing.events = self._hearing.interactions.events = events
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hearing.run)
             tasks.start_soon(self._status.run)
+            tasks.start_soon(self._commands.run)
             await self._connection.run(self._api.log_in)
             # Over: only a person can help. What is owed waits, and everything else of the relay goes on.
             await anyio.sleep_forever()
