@@ -11,7 +11,7 @@ STATE ?= ./.relay
 CODE := relay watch_supervisor notebook_bridge
 CHECKED := $(CODE) tests $(wildcard benchmarks)
 
-.PHONY: help up env test lint format coverage test-browser chromium editors bench soak clean
+.PHONY: help up env test lint format coverage test-browser chromium editors bench day soak clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
@@ -51,6 +51,9 @@ editors: ## install the tools whose edits the tests of watches try (vim, ed, git
 
 soak: $(VENV)/.dev ## the long figures: soak tests, and many more examples of each property
 	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' -o faulthandler_timeout=0 $(ARGS)
+
+day: $(VENV)/.dev ## play a day on the tests' Discord with faults on, and print what people saw
+	@$(PY) tests/on_discord/day.py
 
 bench: $(VENV)/.dev ## print the benchmarks' ratios
 	@ls benchmarks/*.py >/dev/null 2>&1 || { echo 'make bench: there is no benchmark in benchmarks/.' >&2; exit 1; }

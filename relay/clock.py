@@ -7,7 +7,8 @@ the machine's clock.
 from __future__ import annotations
 
 import time
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, Self
 
 import anyio
 
@@ -39,3 +40,20 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(max(0.0, seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A moment by both clocks: a monotonic clock may stand still while the machine sleeps (Linux's does), and a wall
+    clock may be set."""
+
+    wall_ms: int
+    steady: float
+
+    @classmethod
+    def now(cls, clock: Clock) -> Self:
+        return cls(clock.now_ms(), clock.monotonic())
+
+    def passed(self, clock: Clock) -> float:
+        """Seconds since then, by the clock that says more: for what must not be trusted for too long."""
+        return max(clock.monotonic() - self.steady, (clock.now_ms() - self.wall_ms) / 1000)

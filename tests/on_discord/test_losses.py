@@ -55,6 +55,23 @@ async def test_what_was_said_in_a_thread_before_it_was_joined_is_never_taken(tmp
         assert len(here.ours(thread)) == 1
 
 
+async def test_a_thread_of_which_nothing_was_heard_is_read_from_its_first_message(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        here.server.gateway.faults.drop("THREAD_CREATE")
+        here.server.gateway.faults.drop("MESSAGE_CREATE", fits=lambda data: "unheard" in data["content"])
+        thread = here.ada.open_thread(here.room, "Nobody heard of it")
+        here.ask("say unheard", thread, here.ada)
+        here.ask("say in the room")
+        await here.answered("in the room")
+        async with here.away(
+            kill=False
+        ):  # a clean stop has read the room, and so past the thread's beginning
+            pass
+        await here.answered("unheard", thread)
+        await here.quiet()
+        assert len(here.ours(thread)) == 1
+
+
 async def test_a_gap_whose_resume_is_refused_is_closed_from_the_history(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         here.server.gateway.faults.refuse_resumes(90)

@@ -14,7 +14,9 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-from simulation.model_chat import SURFACE, Link, ModelChat
+from simulation.discord_chat import DiscordChat
+from simulation.discord_chat import Link as DiscordLink
+from simulation.model_chat import Link, ModelChat
 from simulation.virtual_loop import Life, VirtualLoop
 
 from relay import app
@@ -183,7 +185,7 @@ class Being:
     """A life and what it holds on to."""
 
     life: Life
-    link: Link
+    link: Link | DiscordLink
     store: StoreOfLife
     stop: anyio.Event
     relay: app.Relay | None = None
@@ -202,7 +204,7 @@ class Fleet:
     seed: int
     loop: VirtualLoop
     log: MemoryStore
-    chat: ModelChat
+    chat: ModelChat | DiscordChat
     clock: SimClock
     settings: Settings
     state: Path
@@ -214,9 +216,9 @@ class Fleet:
         """A new life, which takes the epoch over from whoever had it."""
         number = len(self.beings) + 1
         life = Life(number)
-        being = Being(life, Link(self.chat, life), StoreOfLife(self.log, self.disk, life), anyio.Event())
+        link = self.chat.link(life, lambda: self.settings.access, self.state, self.clock)
+        being = Being(life, link, StoreOfLife(self.log, self.disk, life), anyio.Event())
         self.beings.append(being)
-        self.chat.links.append(being.link)
         self.holder = being
         self.loop.begin(life, self._live(being))
         return being
@@ -231,10 +233,11 @@ class Fleet:
                 zone=ZONE,
                 store=being.store,
                 clock=self.clock,
-                surfaces=Surfaces({SURFACE: being.link}),
+                surfaces=Surfaces({self.chat.name: being.link.surface}),
                 state=self.state,
                 entropy=entropy,
             )
+            being.link.built(being.relay)
             watch: Any = _Look(self.settings, version)
             taker = ConfigTaker(being.relay.parts, watch, ZONE, on_taken=lambda access: ())
             await being.relay.run(taker.run, stop=being.stop)
@@ -252,6 +255,7 @@ class Fleet:
         """SIGKILL: no callback of it runs any more. A request that is on its way may still arrive."""
         being.life.dead = True
         being.life.frozen = False
+        being.link.died()
 
     def freeze(self, being: Being) -> None:
         being.life.frozen = True

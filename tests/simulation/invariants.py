@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from simulation.discord_chat import DiscordChat
 from simulation.fleet import Being, Fleet
 from simulation.model_chat import ModelChat
 
@@ -45,7 +46,7 @@ class Evidence:
     """The log by verb and by cause, beside the chat."""
 
     log: list[Interaction]
-    chat: ModelChat
+    chat: ModelChat | DiscordChat
     fleet: Fleet
     workspaces: Path
     verbs: dict[str, list[Interaction]] = field(default_factory=lambda: defaultdict(list))
@@ -207,7 +208,11 @@ def _posts(e: Evidence) -> Iterator[str]:
         if len(sent) == 1:
             m = e.chat.messages.get(str(sent[0].body["message"]))
             shown = _LATE.sub("", m.text, count=1) if m is not None else ""
-            if not shown.startswith(str(i.body["text"])) or m is None or f"web:{m.place}" != i.scope:
+            if (
+                m is None
+                or not e.chat.reads(shown, str(i.body["text"]))
+                or f"{e.chat.name}:{m.place}" != i.scope
+            ):
                 yield f"{i.seq} reads differently in the chat: {shown[:40]!r}"
 
 
@@ -303,7 +308,7 @@ def _files(e: Evidence, holder: Being) -> Iterator[str]:
     for armed in holder.relay.parts.engine.view.of(Watches).state.armed.values():
         if armed.spec.path is None:
             continue
-        file = e.workspaces / armed.room.partition(":")[2] / armed.spec.path
+        file = e.fleet.settings.access.rooms[armed.room].workspace / armed.spec.path
         now = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else None
         known = (armed.source_state or {}).get("sha256")
         if known != now:

@@ -75,6 +75,7 @@ class ModelChat:
     messages: dict[str, Message] = field(default_factory=dict[str, Message])
     links: list[Link] = field(default_factory=list["Link"])
     transcript: list[str] = field(default_factory=list[str])
+    name: str = SURFACE
     cards: list[Message] = field(default_factory=list["Message"])
     down: bool = False
     slow: bool = False
@@ -82,6 +83,31 @@ class ModelChat:
     on_post: Callable[[Life, str], None] = lambda life, when: None
     _nonces: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
     _clicks: int = 0
+
+    # -- as lives and weather need it -------------------------------------------------------------------------------
+
+    def link(self, life: Life, *_: Any) -> Link:
+        """The chat for a new life."""
+        made = Link(self, life)
+        self.links.append(made)
+        return made
+
+    def strikes(self) -> list[tuple[int, Callable[[], None]]]:
+        """What only this chat does to those who are connected."""
+        return []
+
+    def room(self, name: str) -> str:
+        """How access.json names a room."""
+        return f"{SURFACE}:{name}"
+
+    def access(self, others: dict[str, Person]) -> dict[str, Any]:
+        """Who is who, as access.json says it."""
+        return {"people": {name: {} for name in others}}
+
+    @staticmethod
+    def reads(shown: str, wanted: str) -> bool:
+        """Whether a message shows that text."""
+        return shown.startswith(wanted)
 
     # -- people -----------------------------------------------------------------------------------------------------
 
@@ -170,6 +196,16 @@ class Link:
         self._connected = False
         self._again = anyio.Event()
         self._pause = 0.0
+
+    @property
+    def surface(self) -> Link:
+        return self
+
+    def built(self, relay: Any) -> None:
+        """The relay on it is there."""
+
+    def died(self) -> None:
+        """The life was killed."""
 
     @property
     def capabilities(self) -> Capabilities:

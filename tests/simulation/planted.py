@@ -273,6 +273,6 @@ FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
         (reply_and_end_apart, 18),
         (interruption_forgotten, 0),
         (steering_not_recorded_as_taken, 1),
-        (no_second_look, 1090),
+        (no_second_look, 1101),
     )
 }

@@ -14,9 +14,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from unittest.mock import patch
 
 import anyio
@@ -24,10 +25,12 @@ import anyio
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
+from simulation.discord_chat import DiscordChat
+from simulation.discord_network import in_memory
 from simulation.fleet import EPOCH_OF_TIME_MS, Disk, Fleet, MemoryBlobs, Settings, SimClock
 from simulation.invariants import Evidence, broken, still_owed
 from simulation.model_chat import ModelChat
-from simulation.people import ROOMS, People
+from simulation.people import ANN, ROOMS, People
 from simulation.virtual_loop import VirtualLoop, run
 from simulation.weather import Weather
 
@@ -37,6 +40,8 @@ from relay.config import Access
 from relay.ledger.interaction import Interaction
 from relay.ledger.memory import MemoryStore
 
+ChatKind = Literal["model", "discord"]
+"""Which chat the people are in: `model_chat`, or the tests' Discord with the real discord.py."""
 DEEDS = 30
 QUIET_STEPS = 60
 STEP_S = 30.0
@@ -60,7 +65,7 @@ class Played:
     transcript: list[str] = field(default_factory=list[str])
 
 
-def play(seed: int, folder: Path) -> Played:
+def play(seed: int, folder: Path, chat: ChatKind = "model") -> Played:
     """Play a seed in an empty folder of that name (made, and emptied before)."""
     shutil.rmtree(folder, ignore_errors=True)
     for room in ROOMS:
@@ -72,7 +77,7 @@ def play(seed: int, folder: Path) -> Played:
     logging.disable(logging.CRITICAL)
     try:
         with _machine():
-            run(lambda: _Seed(played, folder).play())
+            run(lambda: _Seed(played, folder, chat).play())
     finally:
         logging.disable(level)
         gc.enable()
@@ -94,13 +99,14 @@ def _machine() -> Iterator[None]:
         yield
 
 
-def access_of(rng: random.Random, folder: Path) -> Access:
+def access_of(rng: random.Random, folder: Path, chat: ModelChat | DiscordChat) -> Access:
     """One of the ways access.json may read."""
     rooms = {
-        f"web:{room}": {
+        chat.room(room): {
             "agent": "scout",
             "workspace": str(folder / room),
             "humans": ["ann"],
+            "require_mention": False,
             "busy": rng.choice(("steer", "steer", "queue", "interrupt")),
             "watches": [{"name": "declared", "file": "notes.md"}] if rng.random() < 0.4 else [],
         }
@@ -109,7 +115,7 @@ def access_of(rng: random.Random, folder: Path) -> Access:
     return Access.model_validate(
         {
             "version": 1,
-            "people": {"ann": {}},
+            **chat.access({"ann": ANN}),
             "agents": {"scout": {"runtime": "scripted"}},
             "rooms": rooms,
             "limits": {"approval": "60s", "queue": rng.choice((4, 20)), "agents": rng.choice((2, 4))},
@@ -118,7 +124,8 @@ def access_of(rng: random.Random, folder: Path) -> Access:
 
 
 class _Seed:
-    def __init__(self, played: Played, folder: Path) -> None:
+    def __init__(self, played: Played, folder: Path, kind: ChatKind) -> None:
+        self.kind = kind
         self.played = played
         self.folder = folder
         self.rng = random.Random(played.seed)
@@ -129,11 +136,7 @@ class _Seed:
         rng, seed = self.rng, self.played.seed
         skew = rng.choice((0, 0, 700, -700, 20_000, -20_000))
         clock = SimClock(loop)
-        chat = ModelChat(
-            random.Random(f"chat/{seed}"),
-            lambda: EPOCH_OF_TIME_MS + skew + round(loop.time() * 1000),
-            loop,
-        )
+        chat = self._chat(lambda: EPOCH_OF_TIME_MS + skew + round(loop.time() * 1000), loop)
         self.loop, self.chat = loop, chat
         self.people = People(random.Random(f"people/{seed}"), chat, self.folder)
         self.people.open_rooms()
@@ -143,19 +146,28 @@ class _Seed:
             log=MemoryStore(),
             chat=chat,
             clock=clock,
-            settings=Settings(access_of(rng, self.folder)),
+            settings=Settings(access_of(rng, self.folder, chat)),
             state=self.folder / "state",
             disk=Disk(random.Random(f"disk/{seed}")),
         )
-        access: Callable[[random.Random], Access] = lambda rng: access_of(rng, self.folder)  # noqa: E731
+        access: Callable[[random.Random], Access] = lambda rng: access_of(rng, self.folder, chat)  # noqa: E731
         self.weather = Weather(random.Random(f"weather/{seed}"), self.fleet, access)
 
+    def _chat(self, now: Callable[[], int], loop: VirtualLoop) -> ModelChat | DiscordChat:
+        rng = random.Random(f"chat/{self.played.seed}")
+        if self.kind == "model":
+            return ModelChat(rng, now, loop)
+        chat = DiscordChat(rng, now, loop, self.folder)
+        self.network = chat.network
+        return chat
+
     async def play(self) -> None:
-        self._build()
-        try:
-            await self._play()
-        finally:
-            await self._drain()
+        with in_memory(lambda: self.network) if self.kind == "discord" else nullcontext():
+            self._build()
+            try:
+                await self._play()
+            finally:
+                await self._drain()
 
     async def _play(self) -> None:
         first = self.fleet.start()
@@ -227,7 +239,7 @@ class _Seed:
 def main(argv: list[str]) -> int:
     seed = int(argv[0])
     with tempfile.TemporaryDirectory() as folder:
-        played = play(seed, Path(folder) / "seed")
+        played = play(seed, Path(folder) / "seed", "discord" if "discord" in argv[1:] else "model")
     for i in played.log:
         print(
             f"{i.seq:5} {i.at - EPOCH_OF_TIME_MS:9} {i.verb:20} {i.scope:10} {i.id[:8]} {dict(i.body)}"[:400]

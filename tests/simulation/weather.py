@@ -48,6 +48,7 @@ class Weather:
             (3, self._disk),
             (4, self._reload),
             (3, self._jump),
+            *((weight, lambda being, deed=deed: deed()) for weight, deed in self.fleet.chat.strikes()),
         ]
         self.rng.choices([deed for _, deed in deeds], [weight for weight, _ in deeds])[0](holder)
 

@@ -12,17 +12,27 @@ from relay.ledger.interaction import Interaction
 @dataclass(slots=True)
 class CaughtUpState:
     positions: dict[str, int] = field(default_factory=dict[str, int])
+    begun: dict[str, int] = field(default_factory=dict[str, int])
+    """Where the reading of a place began."""
 
 
 class CaughtUp(Concept[CaughtUpState]):
-    """`surface:place` → the position up to which the gap is closed. One number a place; forgets nothing else."""
+    """`surface:place` → the position up to which the gap is closed, and the first one. Two numbers a place; it forgets
+    none."""
 
     NAME = "caught_up"
+    VERSION = 2
     State = CaughtUpState
 
     @on(IntakeCaughtUp)
     def catch_up(self, i: Interaction, p: IntakeCaughtUp) -> None:
-        self.state.positions[f"{p.surface}:{p.place}"] = p.position
+        place = f"{p.surface}:{p.place}"
+        self.state.positions[place] = p.position
+        self.state.begun.setdefault(place, p.position)
 
     def position(self, surface: str, place: str) -> int | None:
         return self.state.positions.get(f"{surface}:{place}")
+
+    def began(self, surface: str, place: str) -> int | None:
+        """The position at which a place was seen first; nothing before it was ever ours."""
+        return self.state.begun.get(f"{surface}:{place}")

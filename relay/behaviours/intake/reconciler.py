@@ -153,12 +153,13 @@ class Intake:
             await self._record(place.place, reached)
 
     def _thread_begins(self, place: Place) -> int | None:
-        """Where the gap of a thread begins that is seen for the first time: at its first message when it began since
-        its room was read, else where its room was read to. None for a room, and for a thread of a room that was
-        never read."""
+        """Where the gap of a thread begins that is seen for the first time: at its first message, or, when it is older
+        than that, where its room was seen first. Not where its room was read to: a room is read on while a thread of
+        it is not yet known, because the gateway lost its beginning. None for a room, and for a thread of a room that
+        was never read."""
         if not place.thread:
             return None
-        room = self._parts.engine.view.of(CaughtUp).position(self._surface.name, place.room)
+        room = self._parts.engine.view.of(CaughtUp).began(self._surface.name, place.room)
         if room is None:
             return None
         return room if 0 < place.born <= room else 0

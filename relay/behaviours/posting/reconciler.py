@@ -28,6 +28,7 @@ from relay.behaviours.posting.verbs import (
     PostSent,
     ReactionSet,
 )
+from relay.clock import Instant
 from relay.errors import BadInteraction, RelayError, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.ledger.fold import View
@@ -70,7 +71,7 @@ class Poster:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._first_try: dict[str, float] = {}
+        self._first_try: dict[str, Instant] = {}
         """owed post → when this life tried it first, on the monotonic clock: wall time may have been set since."""
         self._marks: dict[tuple[str, str], bool] = {}
         """(message, emoji) of the last reactions → whether this life has tried to set it, or it was overtaken before
@@ -117,7 +118,7 @@ class Poster:
     # -- posts ------------------------------------------------------------------------------------------------------
 
     async def _post(self, post: str, held: Held) -> None:
-        looked_at = self._parts.clock.monotonic()
+        looked_at = Instant.now(self._parts.clock)
         outbox = held.view.of(Outbox)
         owed, scope = outbox.owed(post), outbox.state.where.get(post)
         if owed is None or scope is None:
@@ -134,13 +135,13 @@ class Poster:
         outgoing = self._outgoing(wanted, owed, surface.capabilities.limit)
         if owed.sending_at is None:
             await held.admit(self._draft(PostSending(post=post), request, post))
-            self._first_try[post] = self._parts.clock.monotonic()
+            self._first_try[post] = Instant.now(self._parts.clock)
         elif self._may_stand(post):
             found = await self._in_history(surface, place, outgoing, owed.sending_at, held)
             if found is not None:
                 await self._sent(request, wanted, surface, place, found, held)
                 return
-        if self._parts.clock.monotonic() - looked_at > STALE_AFTER_S:
+        if looked_at.passed(self._parts.clock) > STALE_AFTER_S:
             raise RelayError("a post was held up before it was sent, and is looked at again.")
         try:
             message = await surface.post(place, outgoing, nonce_of(post))
@@ -152,7 +153,7 @@ class Poster:
     def _may_stand(self, post: str) -> bool:
         """Whether an earlier try may stand in the place and its nonce be forgotten."""
         first = self._first_try.get(post)
-        age = LONG_AGO_MS if first is None else (self._parts.clock.monotonic() - first) * 1000
+        age = LONG_AGO_MS if first is None else first.passed(self._parts.clock) * 1000
         return age > HISTORY_AFTER_MS
 
     async def _where(self, scope: str, held: Held) -> tuple[Surface, str] | None:

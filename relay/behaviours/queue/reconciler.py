@@ -68,6 +68,8 @@ class QueueAnswerer:
         lines: list[str] = []
         for each in waiting:
             source = known.get(each.sources[0])
+            if source is not None and source.id in each.revisions:
+                source = (await held.engine.store.by_outside(f"edits:{source.id}") or [source])[-1]
             words = _words(source) if source is not None else texts_for_agents.PROMPT_GONE
             since = datetime.fromtimestamp(each.at / 1000, UTC).astimezone(zone)
             who = texts.asker(each.origin.name, each.origin.kind == "watch")

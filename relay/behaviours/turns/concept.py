@@ -146,7 +146,7 @@ class Turns(Concept[TurnsState]):
     with what waits."""
 
     NAME = "turns"
-    VERSION = 4
+    VERSION = 5
     State = TurnsState
 
     @on(ConfigLoaded)

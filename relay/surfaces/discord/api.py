@@ -7,6 +7,7 @@ parses nothing: what is missing or odd in an answer is the reader's to bear. dis
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, cast
@@ -20,6 +21,7 @@ from discord.http import Route
 from relay.surfaces.discord.errors import DiscordRefused, refused
 
 LONGEST_CALL_S = 180.0
+_STILL: ContextVar[Callable[[], bool] | None] = ContextVar("still", default=None)
 LONGEST_PAUSE_S = 30.0
 """A longer pause that Discord asks for is not slept through: it is told, and the caller comes again."""
 
@@ -59,6 +61,7 @@ class DiscordApi:
                     intents=discord.Intents(guilds=True),
                     connector=self._connector() if self._connector else None,
                     max_ratelimit_timeout=LONGEST_PAUSE_S,
+                    http_trace=_tries(),
                 )
                 try:
                     with anyio.fail_after(LONGEST_CALL_S):
@@ -89,8 +92,13 @@ class DiscordApi:
         body: Json | list[Json] | None = None,
         query: dict[str, str | int] | None = None,
         files: Sequence[Upload] = (),
+        still: Callable[[], bool] | None = None,
     ) -> Any:
-        """The answer's JSON, or its text where it is none. Raises `DiscordRefused`."""
+        """The answer's JSON, or its text where it is none. Raises `DiscordRefused`.
+
+        `still` is asked before each try: the library waits for rate limits and between its own tries, and meanwhile
+        what was asked for may have become wrong to do.
+        """
         client = await self.log_in()
         more: dict[str, Any] = {"params": query} if query else {}
         sent = [discord.File(BytesIO(file.data), file.name) for file in files]
@@ -109,11 +117,14 @@ class DiscordApi:
             more["files"] = sent
         elif body is not None:
             more["json"] = body
+        asked = _STILL.set(still)
         try:
             with anyio.fail_after(LONGEST_CALL_S):
                 return await client.http.request(route, **more)
         except Exception as error:
             raise refused(error) from error
+        finally:
+            _STILL.reset(asked)
 
     async def object(self, route: Route, **more: Any) -> Json:
         """As `call`, where the answer is an object. Raises `DiscordRefused`, transient, where it isn't."""
@@ -128,6 +139,19 @@ class DiscordApi:
         if not isinstance(found, list):
             raise DiscordRefused("Discord's answer was no list.", kind="transient")
         return [cast("Json", one) for one in cast("list[object]", found) if isinstance(one, dict)]
+
+
+def _tries() -> aiohttp.TraceConfig:
+    """Asks before each request that leaves whether it still may."""
+
+    async def begins(*_: object) -> None:
+        still = _STILL.get()
+        if still is not None and not still():
+            raise DiscordRefused("the request was held up for too long.", kind="transient")
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_start.append(begins)
+    return trace
 
 
 def no_voice() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from discord.http import Route
 
 from relay import texts, texts_for_agents
+from relay.clock import Clock, Instant
 from relay.ledger.blobs import Blobs
 from relay.surfaces.discord import cards, raw, writing
 from relay.surfaces.discord.api import DiscordApi, Json, Upload
@@ -20,6 +21,9 @@ from relay.surfaces.surface import OutgoingPost
 
 MOST_FILES = 10
 QUIET_MINUTES = 4320
+HELD_UP_AFTER_S = 45.0
+"""A try that would leave later than that is not made: the machine slept meanwhile, so Discord may have forgotten the
+nonce of an earlier try, and the caller must look first whether that one stands."""
 _LONGEST_TITLE = 100
 _MESSAGES = "/channels/{channel_id}/messages"
 
@@ -27,33 +31,43 @@ _MESSAGES = "/channels/{channel_id}/messages"
 class Posts:
     """See the module."""
 
-    def __init__(self, api: DiscordApi, channels: Channels, history: History, blobs: Blobs) -> None:
+    def __init__(
+        self, api: DiscordApi, channels: Channels, history: History, blobs: Blobs, clock: Clock
+    ) -> None:
         self._api = api
         self._channels = channels
         self._history = history
         self._blobs = blobs
+        self._clock = clock
 
     async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
         """See `Surface.post`."""
         if not post.text.strip() and not post.files and not post.card:
             raise DiscordRefused("there is nothing in this post.")
+        asked = Instant.now(self._clock)
         await self._channels.place(known(place))  # so that its server, and with it what it takes, is known
         uploads, lines = await self._files(place, post)
         try:
-            return await self._send(place, post, nonce, uploads, lines)
+            return await self._send(asked, place, post, nonce, uploads, lines)
         except DiscordRefused as error:
             if error.number == THREAD_ARCHIVED:
                 await self.unarchive(place)
-                return await self._send(place, post, nonce, uploads, lines)
+                return await self._send(asked, place, post, nonce, uploads, lines)
             if error.number == FILE_TOO_LARGE and uploads:
                 refused = [
                     texts_for_agents.file_not_shown(file.name, len(file.data), None) for file in uploads
                 ]
-                return await self._send(place, post, nonce, [], [*lines, *refused])
+                return await self._send(asked, place, post, nonce, [], [*lines, *refused])
             raise
 
     async def _send(
-        self, place: str, post: OutgoingPost, nonce: str, uploads: list[Upload], lines: list[str]
+        self,
+        asked: Instant,
+        place: str,
+        post: OutgoingPost,
+        nonce: str,
+        uploads: list[Upload],
+        lines: list[str],
     ) -> str:
         text = "\n".join([post.text, *lines]) if lines else post.text
         content, allowed, too_long = writing.shown(text, self._called(post.ping))
@@ -76,7 +90,10 @@ class Posts:
         if post.card:
             body["components"] = cards.rows(post.card, post.choices)
         made = await self._api.object(
-            Route("POST", _MESSAGES, channel_id=known(place)), body=body, files=files
+            Route("POST", _MESSAGES, channel_id=known(place)),
+            body=body,
+            files=files,
+            still=lambda: asked.passed(self._clock) < HELD_UP_AFTER_S,
         )
         message = raw.word(made.get("id"))
         if not message:

@@ -1,24 +1,23 @@
 """The live status of a running turn: typing, and one message that is edited in place and gone at the end.
 
-The newest state wins, at most one edit in 1.5 s, and it calls nobody. A short turn has typing alone. Which messages
-stand is kept in a small file, so that those of a process that died are taken away by the next. Best effort throughout.
+The newest state wins, at most one edit in 1.5 s, and it calls nobody. A short turn has typing alone. Showing it is best
+effort; that it is gone in the end is seen to by `leftovers`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
-import os
 from pathlib import Path
-from typing import cast
 
 import anyio
-import orjson
 from discord.http import Route
 
 from relay import texts
 from relay.clock import Clock
 from relay.surfaces.discord.api import DiscordApi, Json
 from relay.surfaces.discord.errors import DiscordRefused
+from relay.surfaces.discord.leftovers import SILENT, Leftovers
 from relay.surfaces.discord.raw import word
 from relay.surfaces.discord.writing import cut, nobody
 from relay.surfaces.surface import LiveView
@@ -48,11 +47,10 @@ class LiveStatus:
     def __init__(self, api: DiscordApi, clock: Clock, path: Path) -> None:
         self._api = api
         self._clock = clock
-        self._path = path
+        self._leftovers = Leftovers(api, clock, path)
         self._views: dict[str, LiveView | None] = {}
         self._changed: dict[str, anyio.Event] = {}
         self._fresh = anyio.Event()
-        self._standing: dict[str, str] = {}
 
     def show(self, place: str, view: LiveView | None) -> None:
         """The newest state of that place; None ends it."""
@@ -66,7 +64,7 @@ class LiveStatus:
     async def run(self) -> None:
         """Until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._tidy)
+            tasks.start_soon(self._leftovers.run)
             while True:
                 self._fresh = anyio.Event()
                 for place in [p for p in self._views if p not in self._changed]:
@@ -98,7 +96,7 @@ class LiveStatus:
             wanted = status_text(view)
             due = max(edited + EDIT_EVERY_S, began + FIRST_AFTER_S)
             if now >= due and wanted != text and refusals < 3:
-                stands = await self._write(place, message, wanted)
+                stands = await self._write(place, message, wanted, turn)
                 edited = self._clock.monotonic()
                 if stands:
                     message, text = stands, wanted
@@ -108,16 +106,7 @@ class LiveStatus:
             if wanted != text and refusals < 3:
                 wake = min(wake, max(edited + EDIT_EVERY_S, began + FIRST_AFTER_S))
             await self._until(changed, wake)
-        if message:
-            await self._quietly(
-                Route(
-                    "DELETE",
-                    "/channels/{channel_id}/messages/{message_id}",
-                    channel_id=place,
-                    message_id=message,
-                )
-            )
-            self._note(place, None)
+        await self._leftovers.over(place)
 
     async def _until(self, changed: anyio.Event, wake: float) -> None:
         """Until that instant, or until something changed."""
@@ -131,22 +120,22 @@ class LiveStatus:
             await self._clock.sleep(max(0.01, wake - self._clock.monotonic()))
             waiting.cancel_scope.cancel()
 
-    async def _write(self, place: str, message: str, text: str) -> str:
+    async def _write(self, place: str, message: str, text: str, turn: str) -> str:
         body: Json = {"content": text, "allowed_mentions": nobody()}
         try:
             if message:
                 path = "/channels/{channel_id}/messages/{message_id}"
                 await self._api.call(Route("PATCH", path, channel_id=place, message_id=message), body=body)
                 return message
-            # Silent: nobody's phone rings for it.
-            body["flags"] = 1 << 12
+            body |= {"flags": SILENT, "nonce": _nonce(turn), "enforce_nonce": True}
+            self._leftovers.sending(place)
             made = await self._api.object(
                 Route("POST", "/channels/{channel_id}/messages", channel_id=place), body=body
             )
         except DiscordRefused as error:
             log.debug("the live status could not be shown: %s", error)
             return ""
-        self._note(place, word(made.get("id")))
+        self._leftovers.stands(place, word(made.get("id")))
         return word(made.get("id"))
 
     async def _quietly(self, route: Route) -> None:
@@ -155,28 +144,7 @@ class LiveStatus:
         except DiscordRefused as error:
             log.debug("%s of the live status: %s", route.method, error)
 
-    # -- what stands, over a crash ------------------------------------------------------------------------------------
 
-    def _note(self, place: str, message: str | None) -> None:
-        if message:
-            self._standing[place] = message
-        else:
-            self._standing.pop(place, None)
-        part = self._path.with_suffix(".part")
-        try:
-            part.write_bytes(orjson.dumps(self._standing))
-            os.replace(part, self._path)
-        except OSError as error:
-            log.debug("the list of status messages can't be written: %s", error)
-
-    async def _tidy(self) -> None:
-        """Take away what a process that died has left."""
-        try:
-            found: object = orjson.loads(self._path.read_bytes())
-        except (OSError, ValueError):
-            return
-        left = cast("dict[object, object]", found) if isinstance(found, dict) else {}
-        for place, message in left.items():
-            if word(place) and word(message) and self._standing.get(word(place)) != word(message):
-                path = "/channels/{channel_id}/messages/{message_id}"
-                await self._quietly(Route("DELETE", path, channel_id=word(place), message_id=word(message)))
+def _nonce(turn: str) -> str:
+    """The same at every try, so that a try whose answer was lost makes no second message."""
+    return hashlib.sha256(f"status/{turn}".encode()).hexdigest()[:25]

@@ -58,7 +58,7 @@ class DiscordSurface:
         self._channels = Channels(self._api, clock, access)
         self._hearing = Hearing(self._api, self._channels, clock)
         self._history = History(self._api, self._hearing.found)
-        self._posts = Posts(self._api, self._channels, self._history, Blobs(state / "blobs"))
+        self._posts = Posts(self._api, self._channels, self._history, Blobs(state / "blobs"), clock)
         self._pins = Pins(self._api, clock)
         self._status = LiveStatus(self._api, clock, state / "discord-status.json")
         budget = IdentifyBudget(state / "discord-sessions.json", clock)

@@ -30,6 +30,17 @@ async def test_the_queue_is_shown_numbered_with_who_what_and_since_when(tmp_path
         assert lines[2].startswith("3. Ada: say again · since ")
 
 
+async def test_a_message_that_was_edited_is_shown_as_it_reads_now(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        await waiting(relay)
+        said = await relay.say("say certifcates", by=ADA)
+        await relay.edit(said.message, "say certificates", by=ADA)
+        await relay.until_logged("channel.edited")
+        await relay.say("!queue")
+        told = await relay.seen("4 messages waiting here")
+        assert "4. Ada: say certificates · since" in told["text"]
+
+
 async def test_a_fire_that_waits_is_named_by_its_watch(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("!watch notes --file notes.md")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fakes.living import living
+from fakes.living import ADA, BEN, living
 from fakes.puppet import Puppet
 
 from relay.agents.runtime import AgentGone, SessionSpec, TextDelta, TurnEnded
@@ -40,6 +40,35 @@ async def test_what_had_steered_the_turn_goes_on_with_it(tmp_path: Path) -> None
         await relay.seen("first\nsteered")
         await relay.quiet()
         assert "".join(await relay.ours()).count("steered") == 1
+
+
+async def test_work_that_goes_on_still_says_which_watch_woke_it(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        await relay.say("slow 30\nsay first")
+        await relay.turn_runs()
+        await relay.say('!watch tea --in 2s "tea"')
+        await relay.until_logged("watch.fired")
+        await relay.say("slow 30\nsay after the tea")
+        await relay.until_logged("turn.started", 2)
+        for _ in range(2):
+            await relay.restart(kill=True)
+        answer = await relay.seen("after the tea")
+        assert "due: tea" in answer["text"]
+        assert "↳ triggered by watch «tea»" in answer["text"]
+
+
+async def test_whoever_asked_for_a_part_of_the_work_may_stop_it_after_a_restart(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        await relay.say("slow 20")
+        await relay.turn_runs()
+        said = await relay.say("say never\nslow 3000", by=ADA)
+        await relay.say("say never either", by=BEN)
+        await relay.until_logged("turn.started", 2)
+        await relay.restart(kill=True)
+        await relay.until_logged("turn.started", 3)
+        await relay.react(said.message, "🛑", by=ADA)
+        await relay.seen("Stopped (Ada)")
+        assert await relay.ends() == ["completed", "interrupted", "cancelled"]
 
 
 async def test_cut_off_work_goes_on_before_what_waited_and_a_full_queue_does_not_drop_it(

@@ -171,10 +171,18 @@ class RestFaults:
         """The request is served (or, `after`, answered) so many real seconds later."""
         self._add(method, path, times, after=after, seconds=seconds)
 
-    def hold(self, method: str, path: str, *, times: int | None = 1, after: bool = False) -> Hold:
+    def hold(
+        self,
+        method: str,
+        path: str,
+        *,
+        times: int | None = 1,
+        after: bool = False,
+        fits: Callable[[Call], bool] | None = None,
+    ) -> Hold:
         """The request waits, before or after the work, until the test opens the way."""
         made = Hold()
-        self._add(method, path, times, after=after, hold=made)
+        self._add(method, path, times, after=after, fits=fits, hold=made)
         return made
 
     def reshape(
