@@ -24,6 +24,25 @@ PROMPT_TAKEN_BACK = (
 )
 
 
+FILE_NOT_SHOWN = "(this file is no text, so it is not shown here)"
+FILE_NOT_THERE = "(this file could not be fetched in time; it is not in the workspace)"
+FILE_CUT = "only its beginning is shown; all of it lies at the path"
+
+
+def file_refused(why: str, detail: str) -> str:
+    """Why a file of a message is not in the workspace."""
+    words = {
+        "too large": "it is larger than the relay takes",
+        "secret name": "files named so hold secrets",
+        "secret inside": "a private key stands in it",
+        "gone": "it was deleted before it was fetched",
+        "not fetched": "it could not be fetched",
+        "no folder": "it could not be put into the workspace",
+    }.get(why, why)
+    more = f": {inline(detail, 150)}" if detail else ""
+    return f"(this file was not taken: {words}{more}. Who sent it was told.)"
+
+
 def prompt_cut(characters: int) -> str:
     return f"{characters} characters were left out at the end"
 

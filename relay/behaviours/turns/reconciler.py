@@ -17,6 +17,7 @@ import anyio
 from relay import texts
 from relay.agents.runtime import AgentGone, Session, SessionSpec
 from relay.behaviours.turns.concept import Lane, Running, Turns, Waiting
+from relay.behaviours.turns.holding import held_until
 from relay.behaviours.turns.reconciler_course import Course, ended, insist
 from relay.behaviours.turns.reconciler_prompt import Prompt, Prompts
 from relay.behaviours.turns.verbs import SessionLost, SessionOpened, TurnStarted
@@ -68,11 +69,20 @@ class TurnDriver:
         for scope in list(state.startable):
             if turns.pause_of(turns.lane(scope).room) is not None:
                 continue
+            if self._held(view, turns.lane(scope).waiting[:1]):
+                continue
             if not any(orphaned == scope for orphaned in state.orphans.values()):
                 yield Item(f"lane:{scope}", scope)
 
     def due(self, view: View) -> int | None:
-        return None
+        turns, now = view.of(Turns), self.parts.clock.now_ms()
+        firsts = (source for scope in turns.state.startable for source in _first_sources(turns.lane(scope)))
+        return min((end for s in firsts if (end := held_until(view, [s])) and end > now), default=None)
+
+    def _held(self, view: View, waiting: Iterable[Waiting]) -> bool:
+        """Whether one of those is held back, such as for its files."""
+        end = held_until(view, (source for w in waiting for source in w.sources))
+        return end is not None and end > self.parts.clock.now_ms()
 
     async def act(self, item: Item, held: Held) -> None:
         kind, _, rest = item.key.partition(":")
@@ -109,7 +119,7 @@ class TurnDriver:
             return
         await self._wait_for_changes(scope, lane)
         lane = held.view.of(Turns).lane(scope)
-        if lane.running is not None or not lane.waiting:
+        if lane.running is not None or not lane.waiting or self._held(held.view, lane.waiting[:1]):
             return
         taken = self._choose(lane)
         room = taken[0].room
@@ -159,6 +169,8 @@ class TurnDriver:
         for waiting in lane.waiting[:MOST_TAKEN]:
             if waiting.continues is not None or waiting.role != first.role:
                 break  # another role is another authority: it gets a turn of its own
+            if taken and self._held(self.parts.engine.view, [waiting]):
+                break
             taken.append(waiting)
         return taken
 
@@ -285,3 +297,7 @@ class TurnDriver:
             if not idle:
                 return
             await self._drop(min(idle, key=lambda scope: self._warm[scope].used_at))
+
+
+def _first_sources(lane: Lane) -> list[str]:
+    return lane.waiting[0].sources if lane.waiting else []

@@ -17,6 +17,7 @@ import anyio
 from relay import texts_for_agents as told
 from relay.behaviours.places.concept import Places
 from relay.behaviours.turns.concept import Turns, Waiting
+from relay.behaviours.turns.reconciler_prompt_files import files_of
 from relay.errors import SurfaceError
 from relay.ledger.interaction import Interaction
 from relay.parts import Parts
@@ -123,7 +124,11 @@ class Prompts:
         elif source.verb == "channel.edited":
             facts.append(("edited", told.PROMPT_EDITED_NOW))
         with_it = [*await self._replied_to(body, facts), *self._brought(body, source)]
-        return [*with_it, await self._part(source, body, facts, role, steer=steer)]
+        files = await files_of(self._parts, source, role)
+        if files.said is not None:
+            body = {**body, "text": files.said}
+            facts += files.facts
+        return [*with_it, await self._part(source, body, facts, role, steer=steer), *files.parts]
 
     async def _part(
         self, source: Interaction, body: Any, facts: list[tuple[str, str]], role: str, *, steer: bool
@@ -208,7 +213,7 @@ class Prompts:
         parts: list[Part] = []
         room = MOST_ABOVE_WHOLE
         for event in reversed(events):
-            unheard = event.position > since and event.text.strip()
+            unheard = event.position > since and (event.text.strip() or event.files)
             if not unheard or await self._parts.engine.store.by_outside(f"{surface.name}:{event.message}"):
                 continue
             part = self._said(event, surface)
@@ -223,6 +228,8 @@ class Prompts:
         if len(text) > MOST_ABOVE_BODY:
             facts = (*facts, ("cut", told.prompt_cut(len(text) - MOST_ABOVE_BODY)))
             text = text[:MOST_ABOVE_BODY]
+        if event.files:
+            facts = (*facts, ("files", ", ".join(file.name for file in event.files[:10])))
         role = "agent" if event.ours else "bot" if event.person.bot else "person"
         return Part("above", event.person.name, role, event.message, event.sent_at, text, facts)
 
