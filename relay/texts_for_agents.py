@@ -71,6 +71,10 @@ def share_protected(path: str) -> str:
     return f"files named like {inline(path)} hold secrets, so they can't be shared"
 
 
+def share_holds_key(path: str) -> str:
+    return f"a private key stands in {inline(path)}, so it can't be shared"
+
+
 def share_failed(path: str, why: str) -> str:
     return f"{inline(path)} can't be shared: {why}"
 

@@ -50,7 +50,9 @@ _RIFF = {b"WEBP": "webp", b"WAVE": "wav", b"AVI ": "avi"}
 _SHOWN = {"jpeg": "jpg", "tif": "tiff", "m4a": "mp4", "m4v": "mp4", "mov": "mp4", "webm": "mkv", "oga": "ogg"}
 """Other endings of the same kinds."""
 _WITHIN = {
-    "zip": frozenset(["docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "jar", "whl", "apk", "npz", "kmz"]),
+    "zip": frozenset(
+        ["docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "jar", "whl", "apk", "npz", "kmz"]
+    ),
     "gz": frozenset({"tgz"}),
     "bz2": frozenset({"tbz"}),
     "xz": frozenset({"txz"}),

@@ -12,10 +12,12 @@ from relay import texts_for_agents
 from relay.agents.runtime import ToolResult
 from relay.behaviours.turns.verbs import FileShared
 from relay.ledger.canonical import clean_text
+from relay.perception.files import holds_key
 from relay.tools.desk import Call, Desk, Tool
 from watch_supervisor.places import resolve
 
-LARGEST_SHARED = 8 * 1024 * 1024
+LARGEST_SHARED = 25 * 1024 * 1024
+"""Bytes of one file. What a place takes may be less: its surface looks before it uploads."""
 MOST_SHARED = 40
 """Files of one turn."""
 
@@ -66,4 +68,6 @@ def _read_shared(workspace: Path, path: str) -> tuple[str, bytes]:
         data = file.read(LARGEST_SHARED + 1)
     if len(data) > LARGEST_SHARED:
         raise _NotShared(texts_for_agents.share_failed(path, f"it is larger than {LARGEST_SHARED >> 20} MiB"))
+    if holds_key(data):
+        raise _NotShared(texts_for_agents.share_holds_key(path))
     return where.path.name, data

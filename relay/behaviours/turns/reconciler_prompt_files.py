@@ -43,7 +43,8 @@ async def files_of(parts: Parts, source: Interaction, role: str) -> Files:
     settled = {
         int(i.body["index"]): i for i in await parts.engine.store.by_outside(f"files:{source.id}") if i.body
     }
-    only = settled.get(0) if len(said.files) == 1 and not said.text.strip() else None
+    wordless = all(word.startswith(("@", "<@")) for word in said.text.split())
+    only = settled.get(0) if len(said.files) == 1 and wordless else None
     if only is not None and said.files[0].name == PASTED and only.body.get("text"):
         text = await _text(parts, only.body)
         if text is not None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import anyio
 from discord.http import Route
+from yarl import URL
 
 from relay.surfaces.discord import raw
 from relay.surfaces.discord.api import Connector, DiscordApi
@@ -60,7 +61,7 @@ class Files:
                         auto_decompress=False,
                         headers={"Accept-Encoding": "identity"},
                     ) as session,
-                    session.get(url, allow_redirects=False) as answer,
+                    session.get(URL(url, encoded=True), allow_redirects=False) as answer,
                 ):
                     return await _body(answer, most)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:

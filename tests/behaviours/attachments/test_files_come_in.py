@@ -1,4 +1,4 @@
-"""A file that a person hangs on a message lies in the workspace's inbox when its turn begins, or both sides hear why not."""
+"""A file that hangs on a message lies in the workspace's inbox when its turn begins, or both sides hear why not."""
 
 import os
 from pathlib import Path
@@ -37,11 +37,11 @@ def inbox(relay: Living, folder: str = "work") -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (relay.folder / folder / "inbox").iterdir()}
 
 
-async def test_files_lie_in_the_inbox_before_the_turn_begins_and_the_prompt_says_where(tmp_path: Path) -> None:
+async def test_files_lie_in_the_inbox_before_the_turn_begins_and_the_prompt_says_where(
+    tmp_path: Path,
+) -> None:
     async with living(tmp_path) as relay:
-        await send(
-            relay, "look at these", ("table.csv", b"a,b\n1,2\n"), ("plot.png", PNG), by=ADA
-        )
+        await send(relay, "look at these", ("table.csv", b"a,b\n1,2\n"), ("plot.png", PNG), by=ADA)
         said = await relay.seen("You said: look at these")
         assert "inbox/table.csv (text, 8 bytes): a,b 1,2" in said["text"]
         assert f"inbox/plot.png (png, {len(PNG)} bytes)" in said["text"]
@@ -106,7 +106,13 @@ async def test_two_files_of_one_name_are_two(tmp_path: Path) -> None:
 
 
 async def test_credential_files_are_refused_and_both_sides_are_told(tmp_path: Path) -> None:
-    files = ((".env", b"A=1"), ("id_rsa", b"x"), ("..env", b"A=1"), ("notes.txt", b"my key:\n" + KEY), ("ok.txt", b"ok"))
+    files = (
+        (".env", b"A=1"),
+        ("id_rsa", b"x"),
+        ("..env", b"A=1"),
+        ("notes.txt", b"my key:\n" + KEY),
+        ("ok.txt", b"ok"),
+    )
     async with living(tmp_path) as relay:
         said = await send(relay, "take them", *files)
         answer = await relay.seen("You said: take them")
@@ -170,7 +176,9 @@ async def test_a_fetch_that_fails_is_tried_again_and_in_the_end_told(
         await relay.seen("inbox/a.txt")
         assert tries[0] >= 3
         await send(relay, "second", ("b.txt", b"text"))
-        await relay.seen("I did not take `b.txt`: I could not fetch it (the file server is away). Send it again.")
+        await relay.seen(
+            "I did not take `b.txt`: I could not fetch it (the file server is away). Send it again."
+        )
         answer = await relay.seen("You said: second")
         assert "it could not be fetched: the file server is away" in answer["text"]
 
@@ -201,7 +209,9 @@ async def test_messages_wait_their_turn_behind_one_whose_files_are_on_their_way(
         await relay.quiet()
 
 
-async def test_a_crash_at_any_point_brings_the_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crash_at_any_point_brings_the_file_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Killed before the fetch, after it, and after it lies in the inbox but isn't recorded."""
     async with living(tmp_path) as relay:
         put, kills = reconciler.put, [0]
