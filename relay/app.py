@@ -24,12 +24,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import anyio
 import anyio.abc
 
-from relay import texts
+from relay import texts, texts_coming_in
 from relay.agents.runtime import Runtime, Tools
 from relay.agents.scripted.runtime import ScriptedRuntime
 from relay.behaviours import Behaviour, discover
 from relay.behaviours.config.reconciler import ConfigTaker, loaded
 from relay.behaviours.intake.reconciler import Intake
+from relay.behaviours.intake.reconciler_sending import Sending
 from relay.clock import Clock, SystemClock
 from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
 from relay.errors import ConfigError, RelayError
@@ -44,6 +45,7 @@ from relay.masking import JsonFormatter, Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.doorplate import Doorplate, put_up, take_down
 from relay.surfaces.web.lineage import NOT_THE_LAST_ONE
 from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from relay.surfaces.discord.surface import DiscordSurface
 
 RUNTIMES = ("scripted",)
+SHORTEST_TOKEN = 16
 
 log = logging.getLogger("relay")
 
@@ -294,6 +297,7 @@ async def _run(
     clock: Clock,
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
+    take_down(settled.state)  # of a relay that was killed
     web = WebSurface(chat, clock)
     surfaces: dict[str, Surface] = {"web": web}
     if discord is not None:
@@ -305,7 +309,8 @@ async def _run(
     if not await chat.belongs_to(await store.epoch() + 1, known):
         options.say(NOT_THE_LAST_ONE)
     key = secrets.token_urlsafe(32)
-    masker = Masker([key, *secret_values(settled.access, settled.env)])
+    programs = programs_token(settled, secrets.token_urlsafe)
+    masker = Masker([key, programs, *secret_values(settled.access, settled.env)])
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, JsonFormatter):
             # From here on the log knows the values, not only the shapes.
@@ -348,14 +353,31 @@ async def _run(
         from relay.surfaces.web.ledger_facts import LedgerFacts
 
         port = options.port if options.port is not None else settled.access.surfaces.web.port
-        page = PageServer(chat, LedgerFacts(relay.parts), token=key, clock=clock, port=port)
+        page = PageServer(
+            chat,
+            LedgerFacts(relay.parts),
+            token=key,
+            clock=clock,
+            port=port,
+            sender=Sending(relay.parts),
+            programs=programs,
+        )
         also.append(page.run)
         options.say(texts.listening(page.url))
+        if programs:
+            named = settled.access.http.token_env
+            token = "" if settled.env.get(named, "").strip() else programs
+            put_up(settled.state, Doorplate(os.getpid(), page.port, token, named))
+        else:
+            options.say(texts_coming_in.bad_http_token(settled.access.http.token_env))
     stop = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_until_signal, stop)
-        await relay.run(*also, stop=stop)
-        tasks.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_signal, stop)
+            await relay.run(*also, stop=stop)
+            tasks.cancel_scope.cancel()
+    finally:
+        take_down(settled.state)
 
 
 @asynccontextmanager
@@ -400,6 +422,15 @@ async def _until_signal(stop: anyio.Event) -> None:
         async for _ in signals:
             stop.set()
             return
+
+
+def programs_token(settled: Settled, make: Callable[[int], str]) -> str:
+    """The token of programs: the one that the configuration's variable holds, else a new one; empty for one that is too
+    easily guessed or can't stand in a header."""
+    token = settled.env.get(settled.access.http.token_env, "").strip()
+    if not token:
+        return make(32)
+    return token if len(token) >= SHORTEST_TOKEN and all("!" <= c <= "~" for c in token) else ""
 
 
 def secret_values(access: Access, env: Mapping[str, str]) -> list[str]:

@@ -12,6 +12,18 @@ from pathlib import Path
 from relay import __version__
 from relay.errors import Exit, RelayError
 
+SEND_EPILOG = """\
+exit codes:
+  0  sent; with --wait: the turn completed, or the text was posted
+  1  not sent, or the turn did not complete, or the time was over; what it was stands on the error output
+  2  the command line was off
+  3  the token or the configuration can't be used
+
+examples:
+  relay send --to web:main "the nightly build is red: look why"
+  git log -1 | relay send --to web:main --as ci --key "build-$BUILD_ID" --wait
+"""
+
 
 def parser() -> argparse.ArgumentParser:
     """The command line. `relay COMMAND --help` explains each."""
@@ -31,6 +43,39 @@ def parser() -> argparse.ArgumentParser:
         "--log", choices=["debug", "info", "warning", "error"], default="warning", help="what is logged"
     )
     up.add_argument("--control", type=int, help=argparse.SUPPRESS)
+    send = commands.add_parser(
+        "send",
+        help="send a message to the running relay, from a script",
+        description="Starts a turn in a room or thread of the running relay, as the owner, or posts a text there.",
+        epilog=SEND_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    send.add_argument(
+        "text", nargs="?", metavar="TEXT", help="what to send; `-` or nothing: read from the input"
+    )
+    send.add_argument(
+        "--to",
+        default="",
+        metavar="ROOM",
+        help="a room, its label, or a thread; needed when there are several rooms",
+    )
+    send.add_argument(
+        "--as", dest="name", default="script", metavar="NAME", help="what people see of the sender"
+    )
+    send.add_argument(
+        "--key", metavar="KEY", help="sent again with the same key, it is done once (default: a new one)"
+    )
+    send.add_argument("--post", action="store_true", help="post the text; no agent reads it")
+    send.add_argument("--wait", action="store_true", help="wait for the end of the turn, and print the reply")
+    send.add_argument(
+        "--timeout",
+        default="30m",
+        metavar="TIME",
+        help="how long --wait waits (default 30m); the turn goes on after it",
+    )
+    send.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    send.add_argument("--state", type=Path, metavar="DIR")
+    send.add_argument("--config", type=Path, metavar="FILE")
     log = commands.add_parser("log", help="list what happened, newest last")
     log.add_argument("--state", type=Path, metavar="DIR")
     log.add_argument("--config", type=Path, metavar="FILE")
@@ -57,6 +102,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise RelayError("the relay does not run on Windows.", "Run it in WSL.")
         if arguments.command == "up":
             return _up(arguments)
+        if arguments.command == "send":
+            from relay import send
+
+            return send.run(arguments)
         from relay import history
 
         return history.run(arguments)

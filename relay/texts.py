@@ -203,43 +203,6 @@ def bots_capped(most: int) -> str:
     )
 
 
-# -- files that come in -----------------------------------------------------------------------------------------------
-
-
-def file_refused(name: str, count: int, why: str, most: int, detail: str) -> str:
-    """Told in the chat, about a file that the agent does not get."""
-    known, mib = inline(name, 60) or "that file", 1 << 20
-    match why:
-        case "too large":
-            words = f"it has {count / mib:.1f} MB, and I take {most // mib} MB. Put it into the workspace yourself"
-        case "secret name":
-            words = "files named so hold secrets, which the agent doesn't get. If it holds none, give it another name"
-        case "secret inside":
-            words = "a private key stands in it. Delete your message, and think of the key as seen by others"
-        case "gone":
-            words = "it was deleted before I had it"
-        case "not fetched":
-            words = f"I could not fetch it ({inline(detail.rstrip('.'), 150)}). Send it again"
-        case _:
-            words = f"I can't put it into the workspace ({inline(detail.rstrip('.'), 150)})"
-    return f"📎 I did not take `{known}`: {words}."
-
-
-FILE_SLOW = "it did not come in time"
-
-
-def surface_not_running(name: str) -> str:
-    return f"{inline(name)} is not running here"
-
-
-def inbox_is_no_folder(name: str) -> str:
-    return f"`{name}` in the workspace is no folder; move it away, and send the file again"
-
-
-def inbox_is_full(name: str) -> str:
-    return f"`{name}` in the workspace has other files of that name"
-
-
 # -- settings -------------------------------------------------------------------------------------------------------
 
 

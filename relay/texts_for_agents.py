@@ -16,6 +16,7 @@ PROMPT_REST_MISSING = "the rest of this text is missing"
 PROMPT_LATE = "written while the relay was not running"
 
 
+PROMPT_BY_PROGRAM = "a program sent this with the owner's token; nobody may be there to answer a question"
 PROMPT_EDITED = "its author has edited it since; this is how it reads now"
 PROMPT_EDITED_NOW = "this replaces what the same message said before"
 PROMPT_TAKEN_BACK = (

@@ -11,7 +11,7 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
     RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
     ACTING     behaviours' reconciler.py, the adapters in relay.surfaces and relay.agents, relay.tools
-    APP        relay.app, relay.cli, relay.history, relay.script
+    APP        relay.app, relay.cli, relay.history, relay.script, relay.send
 """
 
 import ast
@@ -104,13 +104,10 @@ class House:
                 kind = rest[0].split("_")[0] if rest else "reconciler"
                 kinds = {"verbs": Floor.VERBS, "synchronizations": Floor.RULES, "reconciler": Floor.ACTING}
                 return Place(kinds.get(kind, Floor.CONCEPTS), f"behaviour {name}", behaviour=True)
-            case ["relay", "texts" | "texts_for_agents" | "wording"] | ["relay", "permissions", "profile"]:
-                return Place(
-                    Floor.PURE,
-                    "texts"
-                    if module in ("relay.texts", "relay.texts_for_agents", "relay.wording")
-                    else module,
-                )
+            case ["relay", name] if name.startswith("texts") or name == "wording":
+                return Place(Floor.PURE, "texts")
+            case ["relay", "permissions", "profile"]:
+                return Place(Floor.PURE, module)
             case ["watch_supervisor" as package, "spec" | "gate"] | ["notebook_bridge" as package, "model"]:
                 return Place(Floor.PURE, package)
             case ["relay", name] if name == "config" or name.startswith("config_"):
@@ -129,7 +126,7 @@ class House:
                 return Place(Floor.ACTING, f"{port} {adapter.split('_')[0]}")
             case ["relay", "tools", *_]:
                 return Place(Floor.ACTING, "tools")
-            case ["relay", "app" | "cli" | "history" | "script" | "__main__", *_]:
+            case ["relay", "app" | "cli" | "history" | "script" | "send" | "__main__", *_]:
                 return Place(Floor.APP, "app")
             case ["watch_supervisor" | "notebook_bridge" as package, *_]:
                 return Place(Floor.ACTING, package)

@@ -15,7 +15,7 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 
-from relay import texts
+from relay import texts, texts_coming_in
 from relay.behaviours.attachments.concept import Attachments, Pending, WantedFile
 from relay.behaviours.attachments.reconciler_inbox import NoInbox, put
 from relay.behaviours.attachments.verbs import FileReceived, FileRefused, Why
@@ -158,12 +158,12 @@ class Fetcher:
     async def _fetch(self, pending: Pending, file: WantedFile) -> bytes:
         surface = self._parts.surfaces.by_name.get(pending.surface)
         if surface is None:
-            raise SurfaceError(texts.surface_not_running(pending.surface))
+            raise SurfaceError(texts_coming_in.surface_not_running(pending.surface))
         try:
             with anyio.fail_after(FETCH_LIMIT_S):
                 data = await surface.fetch(pending.place, pending.message, file.id, LARGEST)
         except TimeoutError as error:
-            raise SurfaceError(texts.FILE_SLOW, kind="transient") from error
+            raise SurfaceError(texts_coming_in.FILE_SLOW, kind="transient") from error
         if data is None:
             raise _Refused("gone")
         if len(data) > LARGEST:

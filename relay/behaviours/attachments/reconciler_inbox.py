@@ -12,7 +12,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from relay import texts
+from relay import texts_coming_in
 
 INBOX = "inbox"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -51,7 +51,7 @@ def _inbox(root: int) -> int:
     try:
         return os.open(INBOX, _FOLDER | os.O_NOFOLLOW, dir_fd=root)
     except OSError as error:
-        raise NoInbox(texts.inbox_is_no_folder(INBOX)) from error
+        raise NoInbox(texts_coming_in.inbox_is_no_folder(INBOX)) from error
 
 
 def _put(folder: int, names: Sequence[str], part: str, data: bytes) -> str:
@@ -77,7 +77,7 @@ def _put(folder: int, names: Sequence[str], part: str, data: bytes) -> str:
             return name
     finally:
         _unlink(part, folder)
-    raise NoInbox(texts.inbox_is_full(INBOX))
+    raise NoInbox(texts_coming_in.inbox_is_full(INBOX))
 
 
 def _copied(folder: int, name: str, data: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
+from relay import texts_coming_in
 from relay.behaviours.attachments.verbs import FileRefused
 from relay.behaviours.posting.verbs import notice
 from relay.ledger.fold import View, rule
@@ -13,5 +13,5 @@ from relay.ledger.interaction import Draft, Interaction
 
 @rule(FileRefused)
 def tell_refused_file(i: Interaction, p: FileRefused, view: View) -> Iterable[Draft]:
-    told = texts.file_refused(p.name, p.size, p.why, p.most, p.detail)
+    told = texts_coming_in.file_refused(p.name, p.size, p.why, p.most, p.detail)
     yield notice(i, told, label="tell-refused-file", reply_to=None if p.why == "gone" else p.message)

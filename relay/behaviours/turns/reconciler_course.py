@@ -329,6 +329,7 @@ class Course:
                 ),
                 self.turn_id,
                 index,
+                outside=[f"replied:{self.turn_id}"],
             )
             for index, piece in enumerate(pieces)
         ]

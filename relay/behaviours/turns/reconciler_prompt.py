@@ -123,6 +123,8 @@ class Prompts:
                 facts.append(("edited", told.PROMPT_EDITED))
         elif source.verb == "channel.edited":
             facts.append(("edited", told.PROMPT_EDITED_NOW))
+        if body.get("via") == "http":
+            facts.append(("via", told.PROMPT_BY_PROGRAM))
         with_it = [*await self._replied_to(body, facts), *self._brought(body, source)]
         files = await files_of(self._parts, source, role)
         if files.said is not None:
@@ -204,7 +206,12 @@ class Prompts:
         surface = self._parts.surfaces.by_name.get(placed.surface) if placed else None
         if not said or placed is None or surface is None:
             return [], 0
-        positions = [int(s.body["position"]) for s in said if s.body["place"] == placed.place]
+        # What a program sent bears the position of the newest message before it.
+        positions = [
+            int(s.body["position"]) + (s.body.get("via") == "http")
+            for s in said
+            if s.body["place"] == placed.place
+        ]
         rules = self._parts.access.rooms.get(placed.room)
         if not positions or rules is None or not rules.require_mention:
             return [], max(positions, default=0)  # whatever is said there is said to the agent

@@ -96,7 +96,7 @@ class ThreadBody(_Body):
     title: str = ""
 
 
-_B = TypeVar("_B", bound=_Body)
+_B = TypeVar("_B", bound=BaseModel)
 
 
 class Api:
@@ -147,7 +147,7 @@ class Api:
     # -- asking -------------------------------------------------------------------------------------------------------
 
     async def state(self, request: Request) -> Response:
-        return _json(
+        return json_answer(
             {
                 "me": asdict(OWNER),
                 "places": [asdict(place) for place in await self._chat.places()],
@@ -164,7 +164,9 @@ class Api:
         before = _number(request, "before")
         limit = _number(request, "limit")
         place = request.query_params.get("place", "")
-        return _json({"messages": await self._chat.messages(place, before, 50 if limit is None else limit)})
+        return json_answer(
+            {"messages": await self._chat.messages(place, before, 50 if limit is None else limit)}
+        )
 
     async def events(self, request: Request) -> ASGIApp:
         announcements = self._chat.announcements
@@ -184,7 +186,7 @@ class Api:
         asked = request.query_params.get("id", "")
         if not 0 < len(asked) <= 200:
             raise Refused(400, "`id` must name a message or an interaction.")
-        return _json({"lines": [asdict(step) for step in await self._facts.why(asked)]})
+        return json_answer({"lines": [asdict(step) for step in await self._facts.why(asked)]})
 
     async def blob(self, request: Request) -> Response:
         digest = request.query_params.get("digest", "")[:200]
@@ -213,43 +215,43 @@ class Api:
             file = await self._chat.uploads.keep(request.query_params.get("name", "")[:1000], data)
         finally:
             self._uploading.release()
-        return _json(asdict(file))
+        return json_answer(asdict(file))
 
     async def post(self, request: Request) -> Response:
-        body = await _body(request, PostBody)
+        body = await json_body(request, PostBody)
         event = await self._chat.post_as(OWNER, body.place, body.text, body.reply_to, body.nonce, body.files)
-        return _json({"message": event.message, "position": event.position})
+        return json_answer({"message": event.message, "position": event.position})
 
     async def edit(self, request: Request) -> Response:
-        body = await _body(request, EditBody)
+        body = await json_body(request, EditBody)
         event = await self._chat.edit_as(OWNER, body.place, body.message, body.text)
-        return _json({"edited_at": event.edited_at})
+        return json_answer({"edited_at": event.edited_at})
 
     async def delete(self, request: Request) -> Response:
-        body = await _body(request, DeleteBody)
+        body = await json_body(request, DeleteBody)
         event = await self._chat.delete_as(OWNER, body.place, body.message)
-        return _json({"message": event.message})
+        return json_answer({"message": event.message})
 
     async def react(self, request: Request) -> Response:
-        body = await _body(request, ReactBody)
+        body = await json_body(request, ReactBody)
         event = await self._chat.react_as(OWNER, body.place, body.message, body.emoji, add=body.set)
-        return _json({"count": event.count})
+        return json_answer({"count": event.count})
 
     async def choose(self, request: Request) -> Response:
-        body = await _body(request, ChooseBody)
+        body = await json_body(request, ChooseBody)
         event = await self._chat.choose_as(
             OWNER, body.place, body.message, body.card, body.value, body.reason
         )
-        return _json({"event": event.event})
+        return json_answer({"event": event.event})
 
     async def thread(self, request: Request) -> Response:
-        body = await _body(request, ThreadBody)
-        return _json({"place": asdict(await self._chat.open_thread_as(OWNER, body.room, body.title))})
+        body = await json_body(request, ThreadBody)
+        return json_answer({"place": asdict(await self._chat.open_thread_as(OWNER, body.room, body.title))})
 
 
 def refusal(status: int, error: str, advice: str = "") -> Response:
     """The one form of a no."""
-    return _json({"error": error, "advice": advice}, status)
+    return json_answer({"error": error, "advice": advice}, status)
 
 
 async def on_refused(request: Request, error: Exception) -> Response:
@@ -278,7 +280,8 @@ def _route(path: str, handler: Callable[[Request], Awaitable[ASGIApp]], method: 
     return Route(path, endpoint, methods=[method])
 
 
-def _json(value: Any, status: int = 200) -> Response:
+def json_answer(value: Any, status: int = 200) -> Response:
+    """`value` as JSON."""
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
@@ -326,16 +329,16 @@ async def read_body(
     return bytes(raw)
 
 
-async def _body(request: Request, model: type[_B]) -> _B:
-    """The checked body."""
+async def json_body(request: Request, model: type[_B], most: int = MOST_BODY) -> _B:
+    """The checked body, of at most so many bytes. Raises `Refused`."""
     if _content_type(request) != "application/json":
-        raise Refused(415, "the page sends JSON.", "Set Content-Type: application/json.")
+        raise Refused(415, "what is sent here is JSON.", "Set Content-Type: application/json.")
     too_big = Refused(
         413,
-        f"this is over the page's limit of {MOST_BODY:,} bytes.",
+        f"this is over the limit of {most:,} bytes.",
         "Put the text into a file in the workspace and name the file in your message.",
     )
-    raw = await read_body(request, MOST_BODY, too_big)
+    raw = await read_body(request, most, too_big)
     try:
         return model.model_validate(orjson.loads(raw))
     except orjson.JSONDecodeError as error:
