@@ -363,13 +363,13 @@ async def _run(
             programs=programs,
         )
         also.append(page.run)
-        options.say(texts.listening(page.url))
         if programs:
             named = settled.access.http.token_env
             token = "" if settled.env.get(named, "").strip() else programs
             put_up(settled.state, Doorplate(os.getpid(), page.port, token, named))
         else:
             options.say(texts_coming_in.bad_http_token(settled.access.http.token_env))
+        options.say(texts.listening(page.url))
     stop = anyio.Event()
     try:
         async with anyio.create_task_group() as tasks:

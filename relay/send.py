@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -102,10 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
         lambda: way.ask("POST", "/v1/send", key, body), deadline, time.monotonic, time.sleep
     )
     if arguments.wait:
-        asked = urlencode({"key": key, "wait": ASK_WAIT_S})
-        while told["state"] in ("waiting", "running") and time.monotonic() < deadline:
+        while told["state"] in ("waiting", "running") and (left := deadline - time.monotonic()) > 0:
+            asked = urlencode({"key": key, "wait": min(ASK_WAIT_S, int(left) + 1)})
             told |= _until_answered(
-                lambda: way.ask_again(f"/v1/send?{asked}", key), deadline, time.monotonic, time.sleep
+                partial(way.ask_again, f"/v1/send?{asked}", key), deadline, time.monotonic, time.sleep
             )
     return _tell(told, key, waited=arguments.wait, as_json=arguments.json)
 
