@@ -39,7 +39,7 @@ PART = 10_000
 
 
 class Sending:
-    """See the module. Implements `Sender`."""
+    """See the module. The way in over HTTP knows it as its `Sender`."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -49,7 +49,8 @@ class Sending:
     # -- taking in ----------------------------------------------------------------------------------------------------
 
     async def send(self, asked: Send) -> Sent:
-        """See `Sender`."""
+        """Once for a key, however often it is called. Raises `UnknownTarget`, `KeyReused`, `TooLong`, `NotNow`,
+        `StoreUnavailable`; nothing was recorded then."""
         asked = Send(asked.key, asked.to, clean_text(asked.text), sender_name(asked.name), asked.mode)
         async with self._one:  # two at once with one key: the second is compared with what the first became
             surface, place, room = await self._target(asked.to)
@@ -196,7 +197,7 @@ class Sending:
     # -- what became of it --------------------------------------------------------------------------------------------
 
     async def outcome(self, key: str, wait_s: float) -> Outcome | None:
-        """See `Sender`."""
+        """What became of it, after waiting so long at most for its end; None for an unknown key."""
         engine = self._parts.engine
         found: Outcome | None = None
         with anyio.move_on_after(wait_s) as limit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from relay.errors import RelayError, SurfaceError
 
@@ -61,16 +61,3 @@ class Outcome:
     """The reply, in its parts."""
     files: Sequence[str] = ()
     """Names of the files that came with the reply."""
-
-
-class Sender(Protocol):
-    """Who takes in what programs send."""
-
-    async def send(self, asked: Send) -> Sent:
-        """Once for a key, however often it is called. Raises `UnknownTarget`, `KeyReused`, `TooLong`, `NotNow`,
-        `StoreUnavailable`; nothing was recorded then."""
-        ...
-
-    async def outcome(self, key: str, wait_s: float) -> Outcome | None:
-        """What became of it, after waiting so long at most for its end; None for an unknown key."""
-        ...

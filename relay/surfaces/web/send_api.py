@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import anyio
 from pydantic import BaseModel, ConfigDict
@@ -19,13 +19,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from relay.behaviours.intake.sending import KeyReused, NotNow, Outcome, Send, Sender, TooLong, UnknownTarget
+from relay.behaviours.intake.sending import KeyReused, NotNow, Outcome, Send, Sent, TooLong, UnknownTarget
 from relay.surfaces.web.api import MOST_BODY, Refused, json_answer, json_body
 from relay.surfaces.web.seen import MOST_TEXT_BYTES
 
 LONGEST_WAIT_S = 55.0
 MOST_WAITING = 32
 _KEY = re.compile(r"[!-~]{1,100}")
+
+
+class Sender(Protocol):
+    """Who takes in what programs send."""
+
+    async def send(self, asked: Send) -> Sent:
+        """Once for a key, however often it is called. Raises `UnknownTarget`, `KeyReused`, `TooLong`, `NotNow`,
+        `StoreUnavailable`; nothing was recorded then."""
+        ...
+
+    async def outcome(self, key: str, wait_s: float) -> Outcome | None:
+        """What became of it, after waiting so long at most for its end; None for an unknown key."""
+        ...
 
 
 class SendBody(BaseModel):

@@ -19,7 +19,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from relay.behaviours.intake.sending import Sender
 from relay.clock import Clock
 from relay.errors import ConfigError, RelayError
 from relay.surfaces.web.api import Api, Refused, on_refused
@@ -34,7 +33,7 @@ from relay.surfaces.web.connections import (
 )
 from relay.surfaces.web.facts import Facts
 from relay.surfaces.web.guard import Guard
-from relay.surfaces.web.send_api import SendApi
+from relay.surfaces.web.send_api import SendApi, Sender
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).with_name("static")
