@@ -11,10 +11,12 @@ from relay.wording import inline, plural
 
 def file_refused(name: str, count: int, why: str, most: int, detail: str) -> str:
     """Told in the chat, about a file that the agent does not get."""
-    known, mib = inline(name, 60) or "that file", 1 << 20
+    known, mb = inline(name, 60) or "that file", 1_000_000
     match why:
         case "too large":
-            words = f"it has {count / mib:.1f} MB, and I take {most // mib} MB. Put it into the workspace yourself"
+            words = (
+                f"it has {count / mb:.1f} MB, and I take {most // mb} MB. Put it into the workspace yourself"
+            )
         case "secret name":
             words = "files named so hold secrets, which the agent doesn't get. If it holds none, give it another name"
         case "secret inside":

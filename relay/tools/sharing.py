@@ -16,7 +16,7 @@ from relay.perception.files import holds_key
 from relay.tools.desk import Call, Desk, Tool
 from watch_supervisor.places import resolve
 
-LARGEST_SHARED = 25 * 1024 * 1024
+LARGEST_SHARED = 25_000_000
 """Bytes of one file. What a place takes may be less: its surface looks before it uploads."""
 MOST_SHARED = 40
 """Files of one turn."""
@@ -67,7 +67,9 @@ def _read_shared(workspace: Path, path: str) -> tuple[str, bytes]:
             raise _NotShared(texts_for_agents.share_outside(path))
         data = file.read(LARGEST_SHARED + 1)
     if len(data) > LARGEST_SHARED:
-        raise _NotShared(texts_for_agents.share_failed(path, f"it is larger than {LARGEST_SHARED >> 20} MiB"))
+        raise _NotShared(
+            texts_for_agents.share_failed(path, f"it is larger than {LARGEST_SHARED // 1_000_000} MB")
+        )
     if holds_key(data):
         raise _NotShared(texts_for_agents.share_holds_key(path))
     return where.path.name, data

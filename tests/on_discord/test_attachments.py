@@ -101,7 +101,7 @@ async def test_a_file_that_is_not_given_out_is_told_to_both(tmp_path: Path, stat
 async def test_a_file_that_is_larger_than_it_was_said_to_be_is_left_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciler, "LARGEST", MIB)
+    monkeypatch.setattr(reconciler, "LARGEST", 1_000_000)
     async with town(tmp_path) as here:
         sent = [0]
 
@@ -118,9 +118,9 @@ async def test_a_file_that_is_larger_than_it_was_said_to_be_is_left_off(
 
         here.server.on_file = flood
         send(here, "look", File("a.bin", b"\0"))
-        await here.answered("I did not take `a.bin`: I could not fetch it (the file has more than 1 MiB)")
+        await here.answered("I did not take `a.bin`: I could not fetch it (the file has more than 1 MB)")
         assert sent[0] < 100
-        send(here, "and this", File("b.bin", b"\0" * (MIB + 1)))
+        send(here, "and this", File("b.bin", b"\0" * 1_000_001))
         await here.answered("I did not take `b.bin`: it has 1.0 MB, and I take 1 MB")
 
 

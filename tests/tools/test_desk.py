@@ -143,7 +143,7 @@ async def test_s7_a_file_over_the_limit_is_refused_and_the_text_is_delivered(tmp
             os.truncate(relay.work / name, size)
         await relay.say("share big.bin\nshare fits.bin\nsay the text")
         answer = await relay.seen("the text")
-        assert "big.bin can't be shared: it is larger than 25 MiB" in answer["text"]
+        assert "big.bin can't be shared: it is larger than 25 MB" in answer["text"]
         assert [f["name"] for f in answer["files"]] == ["fits.bin"]
 
 

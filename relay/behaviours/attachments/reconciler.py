@@ -28,7 +28,7 @@ from relay.parts import Parts
 from relay.perception.files import basename, holds_key, safe_names, sniff, text_of
 from watch_supervisor.places import is_named_so
 
-LARGEST = 25 * 1024 * 1024
+LARGEST = 25_000_000
 """Bytes of one file."""
 TEXT_KEPT = 200_000
 """Characters of a text file that an agent may be shown in its prompt."""

@@ -101,4 +101,4 @@ def checked(url: str) -> str:
 
 
 def _too_large(most: int) -> DiscordRefused:
-    return DiscordRefused(f"the file has more than {most >> 20} MiB.")
+    return DiscordRefused(f"the file has more than {most // 1_000_000} MB.")

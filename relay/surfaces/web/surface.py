@@ -149,7 +149,7 @@ class WebSurface:
             return None
         data = await self._chat.uploads.get(file)
         if data is not None and len(data) > most:
-            raise SurfaceError(f"the file has more than {most >> 20} MiB.")
+            raise SurfaceError(f"the file has more than {most // 1_000_000} MB.")
         return data
 
     async def newest(self, place: str) -> int:

@@ -20,12 +20,12 @@ from relay.surfaces.surface import HungFile
 from relay.surfaces.web.chat_file import ChatFile
 from relay.surfaces.web.seen import NotThere, TooBig, one_line
 
-LARGEST = 25 * 1024 * 1024
+LARGEST = 25_000_000
 """Bytes of one file."""
 MOST_FILES = 10
 """Files of one message."""
 TOO_LARGE = (
-    f"a file is over the page's limit of {LARGEST >> 20} MB.",
+    f"a file is over the page's limit of {LARGEST // 1_000_000} MB.",
     "Put it into the room's workspace and name it in your message.",
 )
 """The sentence and the advice."""

@@ -127,9 +127,9 @@ async def test_credential_files_are_refused_and_both_sides_are_told(tmp_path: Pa
 async def test_a_file_that_is_too_large_is_told_with_the_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconciler, "LARGEST", 1 << 20)
+    monkeypatch.setattr(reconciler, "LARGEST", 1_000_000)
     async with living(tmp_path) as relay:
-        await send(relay, "here", ("big.bin", b"\0" * ((1 << 20) + 1)), ("small.txt", b"x"))
+        await send(relay, "here", ("big.bin", b"\0" * 1_000_001), ("small.txt", b"x"))
         await relay.seen("I did not take `big.bin`: it has 1.0 MB, and I take 1 MB")
         answer = await relay.seen("You said: here")
         assert "larger than the relay takes" in answer["text"]

@@ -11,7 +11,7 @@ export class Model extends EventTarget {
     this.facts = { watches: [], turns: [], trouble: [] };
     this.trouble = "";
     this.mostText = 1_000_000;
-    this.mostFile = 25 << 20;
+    this.mostFile = 25_000_000;
     this.mostFiles = 10;
     this.current = "";
   }
