@@ -52,8 +52,11 @@ TURN_GOES_ON_LATER = (
 )
 
 
-def turn_interrupted(again: str) -> str:
-    return f"↻ The relay was restarted while I was working on this, and I can't pick it up by myself. {again}"
+def turn_interrupted(again: str, *, others: int = 0) -> str:
+    """`others`: how many more messages and fires the turn had taken."""
+    what = f"this and {plural(others, 'more message')}" if others > 0 else "this"
+    told = f"↻ The relay was restarted while I was working on {what}, and I can't pick it up by myself."
+    return f"{told} {again.replace('to run it again', 'to run all of it again') if others > 0 else again}"
 
 
 SESSION_LOST = (
@@ -91,6 +94,9 @@ def thread_closed(title: str, why: str) -> str:
 NO_TURN_TO_STOP = "Nothing is running here."
 NO_TURN_TO_RETRY = "There is no finished turn here to run again."
 NOT_YOURS_TO_STOP = "Only the owner, or who asked for this turn, may stop it."
+RETRY_AT_WORK = (
+    "The agent is still on that, or it waits in the queue: it is not run twice. `!status` shows it."
+)
 NOT_YOURS_TO_RETRY = "Only the owner, or who asked for that turn, may run it again."
 OWNER_ONLY = "Only the owner may do that here."
 

@@ -3,17 +3,13 @@
 from typing import Any
 
 import aiohttp
-import anyio
 import discord
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from relay.clock import SystemClock
-from relay.errors import SurfaceError
 from relay.surfaces.discord import cards, raw, writing
 from relay.surfaces.discord.errors import CODES, DiscordRefused, refused
-from relay.surfaces.discord.inbox import Inbox
 from relay.surfaces.discord.status import status_text
 from relay.surfaces.discord.toggles import Toggles
 from relay.surfaces.surface import Choice, LiveView, SeenPost
@@ -172,31 +168,3 @@ def test_the_same_reaction_told_twice_has_one_number_and_a_new_one_another() -> 
     assert toggles.found("m", "p", "🔁") == again
     assert toggles.found("m", "p", "✅") == toggles.found("m", "p", "✅") == 0
     assert Toggles(2_000).told("m", "p", "🔁", is_set=True) != first
-
-
-@pytest.mark.anyio
-async def test_a_refusal_holds_up_only_itself_and_a_full_inbox_ends_in_a_scan() -> None:
-    brought: list[str] = []
-
-    scanned = anyio.Event()
-
-    async def scan() -> None:
-        brought.append("scan")
-        scanned.set()
-
-    inbox = Inbox(SystemClock(), scan, room=2)
-
-    async def bring(name: str) -> None:
-        if name == "bad":
-            raise SurfaceError("never")
-        brought.append(name)
-
-    for name in ("bad", "one", "two", "three"):
-        inbox.put(name, lambda name=name: bring(name))
-    inbox.put("click", lambda: bring("click"), kept=True)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(inbox.run)
-        with anyio.fail_after(5):
-            await scanned.wait()
-        tasks.cancel_scope.cancel()
-    assert brought == ["one", "click", "scan"]

@@ -261,7 +261,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
     fault.__name__: (fault, seed)
     for fault, seed in (
         (no_nonce, 0),
-        (no_history_check, 7),
+        (no_history_check, 207),
         (no_fence, 0),
         (fence_on_leases_only, 1),
         (content_identity, 0),

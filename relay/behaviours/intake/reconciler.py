@@ -20,6 +20,7 @@ from relay.behaviours.intake.door import Asking, Away, Doorkeeper
 from relay.behaviours.intake.filter import Said, Taken, take
 from relay.behaviours.intake.reconciler_belonging import turn_of
 from relay.behaviours.intake.reconciler_changes import Changes, kept
+from relay.behaviours.intake.reconciler_turnstile import Turnstile
 from relay.behaviours.intake.verbs import (
     AttachedFile,
     ChannelChosen,
@@ -69,7 +70,7 @@ class Intake:
     def __init__(self, parts: Parts, surface: Surface) -> None:
         self._parts = parts
         self._surface = surface
-        self._gap = anyio.Lock()
+        self._turnstile = Turnstile()
         self._changes = Changes(parts, surface)
         self._places: dict[str, Place] = {}
         self._words = frozenset(command.word for command in parts.commands)
@@ -82,7 +83,7 @@ class Intake:
             while True:
                 await self._parts.clock.sleep(SCAN_EVERY_S)
                 try:
-                    async with self._gap:
+                    async with self._turnstile.alone():
                         await self._close_gaps(list(self._places.values()), boot=False)
                 except (StoreUnavailable, SurfaceError) as error:
                     log.warning("the scan for missed messages waits: %s", error)
@@ -91,7 +92,7 @@ class Intake:
         """A clean stop: record how far everything was taken in."""
         with anyio.move_on_after(5, shield=True):
             try:
-                async with self._gap:
+                async with self._turnstile.alone():
                     await self._close_gaps(list(self._places.values()), boot=False)
             except (StoreUnavailable, SurfaceError) as error:  # the next start reads on from where it stands
                 log.warning("how far was taken in is not recorded: %s", error)
@@ -99,7 +100,7 @@ class Intake:
     # -- gaps -------------------------------------------------------------------------------------------------------
 
     async def ready(self, places: Sequence[Place]) -> None:
-        async with self._gap:
+        async with self._turnstile.alone():
             self._places = {place.place: place for place in places}
             await self._changes.look_at_waiting()
             await self._close_gaps(list(places), boot=not self._began)
@@ -172,7 +173,7 @@ class Intake:
     # -- live events ------------------------------------------------------------------------------------------------
 
     async def message(self, event: MessageEvent) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._take(event, late=False)
 
     async def _take(self, event: MessageEvent, *, late: bool) -> None:
@@ -184,7 +185,6 @@ class Intake:
         rules = self._parts.access.rooms.get(room)
         target = await self._ours(event.reply_to) if event.reply_to else None
         placed = self._parts.engine.view.of(Places).of(self._scope(event.place))
-        known = placed is not None
         said = Said(
             text=event.text,
             role=role,
@@ -200,8 +200,24 @@ class Intake:
         taken = take(said, self._words)
         if taken is None:
             return
-        if await self._kept_out(event, room, role, taken):
+        if role == "owner":  # no limit is for the owner
+            await self._admit(event, place, room, role, taken, target, late=late)
             return
+        async with self._turnstile.one_by_one(event.person.id):
+            if not await self._kept_out(event, room, role, taken):
+                await self._admit(event, place, room, role, taken, target, late=late)
+
+    async def _admit(
+        self,
+        event: MessageEvent,
+        place: Place,
+        room: str,
+        role: Role,
+        taken: Taken,
+        target: Interaction | None,
+        *,
+        late: bool,
+    ) -> None:
         text = clean_text(event.text)
         cut, blob = await kept(self._parts, text)
         payload = ChannelMessage(
@@ -226,6 +242,7 @@ class Intake:
         )
         scope = self._scope(event.place)
         drafts: list[Draft] = []
+        known = self._parts.engine.view.of(Places).of(scope) is not None
         if self._parts.engine.view.of(CaughtUp).position(self._surface.name, event.place) is None:
             # A new thread, all of which is ours (an earlier message of it may have been missed), or a room that
             # access.json named since the start: from this message on nothing of it may be missed.
@@ -261,8 +278,6 @@ class Intake:
 
     async def _kept_out(self, event: MessageEvent, room: str, role: Role, taken: Taken) -> bool:
         """Whether a limit keeps the message out: then that is recorded, and stays so when the message comes again."""
-        if role == "owner":
-            return False  # no limit is for the owner
         store = self._parts.engine.store
         name, scope = self._surface.name, self._scope(event.place)
         if await self._ours(event.message) is not None:
@@ -305,15 +320,15 @@ class Intake:
         return next((away for keeper in keepers if (away := keeper.turns_away(asking)) is not None), None)
 
     async def edited(self, event: EditEvent) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._changes.edited(event)
 
     async def deleted(self, place: str, message: str) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._changes.deleted(place, message)
 
     async def reaction(self, event: ReactionEvent) -> None:
-        async with self._gap:
+        async with self._turnstile.shared():
             await self._take_reaction(event)
 
     async def _take_reaction(self, event: ReactionEvent) -> None:
@@ -361,7 +376,7 @@ class Intake:
         )
 
     async def choice(self, event: ChoiceEvent) -> str | None:
-        async with self._gap:
+        async with self._turnstile.shared():
             place = await self._place(event.place)
             if place is None:
                 return None

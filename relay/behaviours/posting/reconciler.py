@@ -84,12 +84,17 @@ class Poster:
             if card is None or card.message:
                 yield Item(f"edit:{edit.request}", f"edit:{edit.scope}", edit)
         for scope, owed in list(outbox.heads()):
-            if owed.not_before <= now:
+            if owed.not_before <= now and self._may_speak(view, scope):
                 yield Item(f"post:{owed.post}", f"post:{scope}", (scope, owed.post))
 
     def due(self, view: View) -> int | None:
         now = self._parts.clock.now_ms()
         return min((o.not_before for _, o in view.of(Outbox).heads() if o.not_before > now), default=None)
+
+    def _may_speak(self, view: View, scope: str) -> bool:
+        """A room that access.json names no more, perhaps for a minute only, gets what it is owed when it is back."""
+        placed = view.of(Places).of(scope)
+        return placed is None or placed.room in self._parts.access.rooms
 
     async def act(self, item: Item, held: Held) -> None:
         kind, _, id = item.key.partition(":")

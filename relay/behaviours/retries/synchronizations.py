@@ -9,7 +9,7 @@ from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.retries.verbs import TurnRetryAsked
-from relay.behaviours.turns.concept import Turns
+from relay.behaviours.turns.concept import Lane, Turns
 from relay.behaviours.turns.verbs import Origin, TurnPrompted
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
@@ -48,6 +48,14 @@ def _retry(
     )
 
 
+def _at_work(lane: Lane, sources: Sequence[str]) -> bool:
+    """Whether the lane runs or will run some of it: after a restart an interrupted turn goes on by itself, and what is
+    run again beside that, or steered into it, would be answered twice."""
+    asked = set(sources)
+    running = lane.running.sources if lane.running is not None else []
+    return not asked.isdisjoint(running) or any(not asked.isdisjoint(w.sources) for w in lane.waiting)
+
+
 @rule(ChannelMessage)
 def retry_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
     if p.command != RETRY.word or p.late:
@@ -58,6 +66,8 @@ def retry_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[
         yield notice(i, texts.NO_TURN_TO_RETRY, label="retry-by-command", reply_to=p.message)
     elif i.role != "owner" and all(o.person != person for o in last.origins):
         yield notice(i, texts.NOT_YOURS_TO_RETRY, label="retry-by-command", reply_to=p.message)
+    elif _at_work(view.of(Turns).lane(i.scope), last.sources):
+        yield notice(i, texts.RETRY_AT_WORK, label="retry-by-command", reply_to=p.message)
     else:
         yield _retry(i, last.turn, p.name, person, p.room, last.sources, p.message, last.role)
 
@@ -66,12 +76,13 @@ def retry_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[
 def retry_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[Draft]:
     """🔁 on a message or on a reply, however old: the edge has looked up which turn it was."""
     person = f"{p.surface}:{p.person}"
-    running = view.of(Turns).lane(i.scope).running
     if p.emoji != "🔁" or not p.set or p.turn is None or not p.sources:
         return
-    if running is not None and running.turn == p.turn:
+    if i.role != "owner" and p.asker != person:
         return
-    if i.role == "owner" or p.asker == person:
+    if _at_work(view.of(Turns).lane(i.scope), p.sources):
+        yield notice(i, texts.RETRY_AT_WORK, label="retry-by-reaction", reply_to=p.message)
+    else:
         yield _retry(i, p.turn, p.name, person, p.room, p.sources, p.message, p.turn_role)
 
 

@@ -225,8 +225,10 @@ class Turns(Concept[TurnsState]):
         lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
         if lane.running is not None and lane.running.turn == p.turn:
             lane.running.prompts.append(p.prompt)
-            lane.running.sources.append(p.source)
+            lane.running.sources.extend([s for w in taken for s in w.sources] or [p.source])
             lane.running.origins.extend(w.origin for w in taken)
+            # What joined is interrupted for the first time when the turn is: it may go on as often as any other.
+            lane.running.tries = min([lane.running.tries, *(w.tries for w in taken)])
             lane.running.newest = taken
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)

@@ -67,12 +67,18 @@ class TurnDriver:
         for turn, scope in list(state.orphans.items()):
             yield Item(f"interrupted:{turn}", scope)
         for scope in list(state.startable):
-            if turns.pause_of(turns.lane(scope).room) is not None:
+            lane = turns.lane(scope)
+            if turns.pause_of(lane.room) is not None or not self._named(lane):
                 continue
             if self._held(view, turns.lane(scope).waiting[:1]):
                 continue
             if not any(orphaned == scope for orphaned in state.orphans.values()):
                 yield Item(f"lane:{scope}", scope)
+
+    def _named(self, lane: Lane) -> bool:
+        """Whether access.json names the room of what waits there. What waits in one that it names no more, perhaps for
+        a minute only, runs when it is back."""
+        return not lane.waiting or lane.waiting[0].room in self.parts.access.rooms
 
     def due(self, view: View) -> int | None:
         turns, now = view.of(Turns), self.parts.clock.now_ms()
@@ -115,6 +121,7 @@ class TurnDriver:
             lane.running is not None
             or not lane.waiting
             or held.view.of(Turns).pause_of(lane.room) is not None
+            or not self._named(lane)
         ):
             return
         await self._wait_for_changes(scope, lane)

@@ -195,7 +195,7 @@ def tell_ended(i: Interaction, p: TurnEnded, view: View) -> Iterable[Draft]:
 
 def _interrupted(p: TurnEnded, again: str, view: View) -> str:
     if not p.resumable or p.tries >= MOST_TRIES:
-        return texts.turn_interrupted(again)
+        return texts.turn_interrupted(again, others=len(p.sources) - 1)
     paused = view.of(Turns).pause_of(p.room) is not None
     return texts.TURN_GOES_ON_LATER if paused else texts.TURN_GOES_ON
 

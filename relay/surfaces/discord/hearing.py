@@ -103,7 +103,7 @@ class Hearing:
         self._heard[event.message] = None
         if len(self._heard) > MOST_HEARD:
             self._heard.popitem(last=False)
-        self.inbox.put(f"message {event.message}", partial(self._bring_message, event))
+        self.inbox.put(f"message {event.message}", partial(self._bring_message, event), place=event.place)
 
     async def _bring_message(self, event: MessageEvent) -> None:
         await self.events.message(event)
@@ -111,7 +111,8 @@ class Hearing:
     def _edited(self, data: Json) -> None:
         event = raw.edit(data, self._api.us)
         if event is not None:
-            self.inbox.put(f"an edit of {event.message}", partial(self._bring_edit, event), kept=True)
+            bring = partial(self._bring_edit, event)
+            self.inbox.put(f"an edit of {event.message}", bring, place=event.place, kept=True)
 
     async def _bring_edit(self, event: EditEvent) -> None:
         await self.events.edited(event)
@@ -119,7 +120,7 @@ class Hearing:
     def _gone(self, place: str) -> None:
         self._channels.forget(place)
         if place:
-            self.inbox.put(f"the end of {place}", partial(self._bring_end, place), kept=True)
+            self.inbox.put(f"the end of {place}", partial(self._bring_end, place), place=place, kept=True)
 
     async def _bring_end(self, place: str) -> None:
         await self.events.gone(place)
@@ -130,7 +131,8 @@ class Hearing:
         for message in filter(None, map(raw.word, ids)):
             if place:
                 what = f"the deletion of {message}"
-                self.inbox.put(what, partial(self._bring_deletion, place, message), kept=True)
+                bring = partial(self._bring_deletion, place, message)
+                self.inbox.put(what, bring, place=place, kept=True)
 
     async def _bring_deletion(self, place: str, message: str) -> None:
         await self.events.deleted(place, message)
@@ -144,7 +146,8 @@ class Hearing:
         person = replace(raw.person(raw.obj(member.get("user")), member), id=who)
         count = self._toggles.told(message, who, emoji, is_set=is_set)
         event = ReactionEvent(place, message, person, emoji, is_set, count)
-        self.inbox.put(f"a reaction on {message}", partial(self._bring_reaction, event), kept=True)
+        bring = partial(self._bring_reaction, event)
+        self.inbox.put(f"a reaction on {message}", bring, place=place, kept=True)
 
     async def _bring_reaction(self, event: ReactionEvent) -> None:
         await self.events.reaction(event)
@@ -160,7 +163,7 @@ class Hearing:
         archived = raw.obj(data.get("thread_metadata")).get("archived") is True
         is_thread = raw.number(data.get("type"), -1) in raw.THREADS
         if is_thread and thread and room in self._channels.rooms() and not archived and "member" not in data:
-            self.inbox.put(f"thread {thread}", partial(self._join, thread))
+            self.inbox.put(f"thread {thread}", partial(self._join, thread), place=thread)
 
     async def _join(self, thread: str) -> None:
         path = "/channels/{channel_id}/thread-members/@me"
@@ -195,7 +198,8 @@ class Hearing:
         if meant is None or not person.id or not place:
             return
         event = ChoiceEvent(place, message, meant[0], person, meant[1], id)
-        self.inbox.put(f"a click on {message}", partial(self._bring_choice, event, token), kept=True)
+        bring = partial(self._bring_choice, event, token)
+        self.inbox.put(f"a click on {message}", bring, place=place, kept=True)
 
     async def _bring_choice(self, event: ChoiceEvent, token: str) -> None:
         told = await self.events.choice(event)

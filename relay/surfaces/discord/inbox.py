@@ -1,7 +1,9 @@
-"""What the gateway told, until the relay has it: in order, one at a time, and never dropped in silence.
+"""What the gateway told, until the relay has it: in order within a place, and never dropped in silence.
 
-Live events wait while a gap is closed. What could not be recorded is brought again. When more waits than there is room
-for, the newest messages are left to Discord's history and a gap scan fetches them as soon as there is room.
+Places don't wait for each other, so that one whose message has to be looked up holds up no other, and what comes at
+once becomes durable in one commit. While a gap is closed, all live events wait. What could not be recorded is brought
+again. When more waits than there is room for, the newest messages are left to Discord's history and a gap scan fetches
+them as soon as there is room.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
+import anyio.abc
 
 from relay.clock import Clock
 from relay.errors import RelayError, StoreUnavailable, SurfaceError
 
 ROOM = 1_000
+AT_ONCE = 64
+"""How many events are brought at the same time, all places together."""
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 15.0
 MOST_TRIES = 4
@@ -32,11 +37,12 @@ Bring = Callable[[], Awaitable[None]]
 class _Waiting:
     what: str
     bring: Bring
+    place: str = ""
     scan: bool = False
 
 
 class Inbox:
-    """See the module. `trouble` is why what was heard waits."""
+    """See the module."""
 
     def __init__(self, clock: Clock, scan: Bring, room: int = ROOM) -> None:
         self._clock = clock
@@ -45,17 +51,27 @@ class Inbox:
         self._waiting: deque[_Waiting] = deque()
         self._came = anyio.Event()
         self._overflowed = False
-        self.trouble = ""
+        self._lanes: dict[str, deque[_Waiting]] = {}
+        """Of each place that is being brought: what of it comes next."""
+        self._brought = 0
+        """How many are in the lanes."""
+        self._less = anyio.Event()
+        self._troubles: dict[str, str] = {}
 
-    def put(self, what: str, bring: Bring, *, kept: bool = False) -> None:
-        """At the end of the line; never waits. `kept`: it stands nowhere else, so it has room even when there is
-        none for messages (people click and react seldom)."""
-        if len(self._waiting) >= self._room * (2 if kept else 1):
+    @property
+    def trouble(self) -> str:
+        """Why what was heard waits."""
+        return next(iter(self._troubles.values()), "")
+
+    def put(self, what: str, bring: Bring, *, place: str, kept: bool = False) -> None:
+        """At the end of the line of its place; never waits. `kept`: it stands nowhere else, so it has room even when
+        there is none for messages (people click and react seldom)."""
+        if len(self._waiting) + self._brought >= self._room * (2 if kept else 1):
             if not self._overflowed:
                 log.warning("%d events of Discord wait; what comes now is read from its history", self._room)
             self._overflowed = True
             return
-        self._waiting.append(_Waiting(what, bring))
+        self._waiting.append(_Waiting(what, bring, place))
         self._came.set()
 
     def look_for_gaps(self) -> None:
@@ -75,9 +91,30 @@ class Inbox:
                         continue
                     self._came = anyio.Event()
                     await self._came.wait()
-                if not await self._taken(self._waiting[0]):
-                    tasks.start_soon(self._look_later)
+                next_one = self._waiting[0]
+                while self._brought > (0 if next_one.scan else AT_ONCE - 1):
+                    self._less = anyio.Event()
+                    await self._less.wait()
                 self._waiting.popleft()
+                self._brought += 1
+                if next_one.scan:
+                    await self._lane(deque([next_one]), tasks)
+                elif (lane := self._lanes.get(next_one.place)) is not None:
+                    lane.append(next_one)
+                else:
+                    self._lanes[next_one.place] = deque([next_one])
+                    tasks.start_soon(self._lane, self._lanes[next_one.place], tasks)
+
+    async def _lane(self, lane: deque[_Waiting], tasks: anyio.abc.TaskGroup) -> None:
+        while lane:
+            waiting = lane[0]
+            if not await self._taken(waiting):
+                tasks.start_soon(self._look_later)
+            lane.popleft()
+            self._brought -= 1
+            if not lane:
+                self._lanes.pop(waiting.place, None)
+            self._less.set()
 
     async def _look_later(self) -> None:
         await self._clock.sleep(LOOK_AGAIN_S)
@@ -93,11 +130,12 @@ class Inbox:
             except RelayError as error:
                 tries += isinstance(error, SurfaceError)
                 if tries >= MOST_TRIES:
+                    self._troubles.pop(waiting.what, None)
                     log.error("%s could not be brought; the history is read later: %s", waiting.what, error)
                     return False
                 if isinstance(error, SurfaceError | StoreUnavailable) and error.kind != "permanent":
-                    self.trouble = f"{waiting.what} waits: {error}"
-                    log.warning("%s", self.trouble)
+                    self._troubles[waiting.what] = f"{waiting.what} waits: {error}"
+                    log.warning("%s waits: %s", waiting.what, error)
                     asked = error.retry_after_ms if isinstance(error, SurfaceError) else None
                     await self._clock.sleep(max(wait, (asked or 0) / 1000))
                     wait = min(wait * 2, LONGEST_WAIT_S)
@@ -106,5 +144,5 @@ class Inbox:
                     raise
                 # It would be refused each time, and everything behind it would wait for ever.
                 log.error("the relay refused %s: %s", waiting.what, error)
-            self.trouble = ""
+            self._troubles.pop(waiting.what, None)
             return True

@@ -74,9 +74,26 @@ async def test_a_turn_that_runs_is_not_run_again_beside_itself(tmp_path: Path) -
         said = await relay.say("say once\nslow 10")
         await relay.turn_runs()
         await relay.react(said.message, "🔁")
-        await relay.until_logged("channel.reacted")
+        told = await relay.seen("it is not run twice")
+        assert told["reply_to"] == said.message
+        await relay.seen("once")
         await relay.quiet()
-        assert await relay.ours() == ["once"]
+        assert len(await relay.log("turn.started")) == 1
+
+
+async def test_what_goes_on_after_a_restart_is_not_run_again_beside_it(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        said = await relay.say("say once\nslow 30")
+        await relay.turn_runs()
+        await relay.restart(kill=True)
+        await relay.turn_runs()
+        await relay.react(said.message, "🔁")
+        await relay.seen("it is not run twice")
+        await relay.say("!retry")
+        await relay.seen("it is not run twice", times=2)
+        await relay.seen("once")
+        await relay.quiet()
+        assert [text for text in await relay.ours() if text == "once"] == ["once"]
 
 
 async def test_what_several_messages_had_asked_is_run_again_whole(tmp_path: Path) -> None:

@@ -137,6 +137,60 @@ async def test_a_message_said_right_before_a_kill_is_answered_after_it(tmp_path:
         assert [said.count(f"number {n}.") for n in range(6)] == [1] * 6
 
 
+async def test_what_joined_a_turn_goes_on_as_often_as_any_other(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        await relay.say("say begun\nslow 3000")
+        seen: str | None = None
+        for number in range(4):
+            await relay.until(lambda last=seen: relay.running() not in (None, last), "the next try")
+            seen = relay.running()
+            if number == 3:
+                await relay.say("say joined late")
+                await relay.until_logged("turn.steered")
+            await relay.restart(kill=True)
+        await relay.seen("I'm picking it up again", times=4)
+        await relay.until(lambda last=seen: relay.running() not in (None, last), "the next try")
+        await relay.say("!stop")
+        await relay.seen("Stopped")
+
+
+async def test_who_else_is_given_up_with_it_is_told(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        await relay.say("slow 10")
+        await relay.turn_runs()
+        for number in range(3):
+            await relay.say(f"say {number}\nslow 3000")
+        seen: str | None = None
+        await relay.until_logged("turn.ended", 1)
+        for _ in range(4):
+            await relay.until(lambda last=seen: relay.running() not in (None, last), "the next try")
+            seen = relay.running()
+            await relay.restart(kill=True)
+        await relay.seen("working on this and 2 more messages, and I can't pick it up by myself")
+        await relay.seen("to run all of it again")
+
+
+async def test_what_a_room_is_owed_waits_while_access_json_does_not_name_it(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        full = relay.access
+        await relay.say("say first\nslow 30")
+        await relay.turn_runs()
+        await relay.say("say second")
+        await relay.until_logged("turn.prompted", 2)
+        rooms = {"web:other": full.rooms["web:main"]}
+        relay.access = full.model_copy(update={"rooms": rooms})
+        await relay.restart(kill=True)
+        await relay.say("say hello", "other")
+        await relay.seen("hello", place="other")
+        relay.access = full
+        await relay.restart()
+        await relay.seen("first")
+        await relay.seen("second")
+        await relay.quiet()
+        assert not await relay.log("post.dead")
+        assert "failed" not in await relay.ends()
+
+
 async def test_cut_off_work_of_an_agent_that_is_gone_is_told_and_offered(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         said = await relay.say("say begun\nslow 3000")
