@@ -41,7 +41,6 @@ class Pending:
 
 @dataclass(slots=True)
 class AttachmentsState:
-    boot: str = ""
     pending: dict[str, Pending] = field(default_factory=dict[str, Pending])
 
 
@@ -53,11 +52,10 @@ class Attachments(Concept[AttachmentsState]):
     State = AttachmentsState
 
     @on(ConfigLoaded)
-    def boot(self, i: Interaction, p: ConfigLoaded) -> None:
-        if p.boot != self.state.boot:
-            self.state.boot = p.boot
-            for pending in self.state.pending.values():
-                pending.since = i.at
+    def loaded(self, i: Interaction, p: ConfigLoaded) -> None:
+        """A boot, or a room that is named again: from here on its files are fetched (again)."""
+        for pending in self.state.pending.values():
+            pending.since = i.at
 
     @on(ChannelMessage)
     def came(self, i: Interaction, p: ChannelMessage) -> None:

@@ -64,6 +64,8 @@ class Fetcher:
 
     def owes(self, view: View) -> Iterable[Item]:
         for source, pending in list(view.of(Attachments).state.pending.items()):
+            if pending.room not in self._parts.access.rooms:
+                continue  # it waits, as everything of that room does
             for file in pending.files:
                 yield Item(f"{source}/{file.index}", source, (source, file.index))
 

@@ -13,7 +13,7 @@ from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.filter import command_in
 from relay.behaviours.intake.reconciler_changes import kept
 from relay.behaviours.intake.sending import KeyReused, NotNow, Outcome, Send, Sent, TooLong, UnknownTarget
-from relay.behaviours.intake.verbs import ChannelMessage, IntakeCaughtUp
+from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.places.concept import Places
 from relay.behaviours.places.verbs import opened
 from relay.behaviours.posting.chunks import chunk
@@ -175,24 +175,21 @@ class Sending:
                 drafts[index] = Draft(
                     came, draft.key, draft.actor, draft.role, draft.scope, draft.caused_by, draft.outside
                 )
-        before: list[Draft] = []
-        if caught_up is None:
-            payload = IntakeCaughtUp(surface=surface.name, place=place.place, position=newest)
-            before.append(Draft.of(payload, surface.name, place.place, newest, actor="relay", scope=scope))
-        if placed is None:
-            before.append(
-                opened(
-                    scope,
-                    surface=surface.name,
-                    place=place.place,
-                    room=room,
-                    thread=place.thread,
-                    limit=surface.capabilities.limit,
-                    title=clean_text(place.title)[:100],
-                    since=newest + 1,
-                )
+        if placed is not None:
+            return []
+        # How far the place was taken in is the way in's to say: what people wrote there may not be read yet.
+        return [
+            opened(
+                scope,
+                surface=surface.name,
+                place=place.place,
+                room=room,
+                thread=place.thread,
+                limit=surface.capabilities.limit,
+                title=clean_text(place.title)[:100],
+                since=newest + 1,
             )
-        return before
+        ]
 
     # -- what became of it --------------------------------------------------------------------------------------------
 

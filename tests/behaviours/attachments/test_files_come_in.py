@@ -278,3 +278,25 @@ async def test_a_retry_is_given_the_files_again(tmp_path: Path) -> None:
         await relay.quiet()
         await relay.say("!retry")
         await relay.seen("inbox/a.txt (text, 4 bytes): text", times=2)
+
+
+async def test_files_of_a_room_that_is_not_named_for_a_while_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with living(tmp_path) as relay:
+        surface = relay.relay.parts.surfaces.by_name["web"]
+        fetch, named = surface.fetch, relay.access
+
+        async def gone_meanwhile(place: str, message: str, file: str, most: int) -> bytes | None:
+            if relay.relay.parts.current.access is named:
+                rooms = {room: rules for room, rules in named.rooms.items() if room != "web:main"}
+                relay.relay.parts.current.access = named.model_copy(update={"rooms": rooms})
+                raise SurfaceError("not yet.", kind="transient")
+            return await fetch(place, message, file, most)
+
+        monkeypatch.setattr(surface, "fetch", gone_meanwhile)
+        await send(relay, "look", ("a.txt", b"text"))
+        await relay.until(lambda: relay.relay.parts.current.access is not named)
+        monkeypatch.setattr(surface, "fetch", fetch)
+        await relay.restart(kill=True)
+        await relay.seen("inbox/a.txt (text, 4 bytes): text")

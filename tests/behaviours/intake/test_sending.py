@@ -205,6 +205,8 @@ async def test_a_thread_is_a_target_and_what_follows_in_it_is_said_to_the_agent(
         before = await relay.say("nobody asked", thread)
         await send(relay, "above", to=f"web:{thread}")
         assert list((await settled(relay)).texts) == ["Olga (person): nobody asked"]
+        taken_in = [i.body["place"] for i in await relay.log("intake.caught_up")]
+        assert thread not in taken_in, "what people wrote there may not have been read yet"
         await relay.say("say and I hear you", thread)
         await relay.seen("and I hear you", thread)
         (place,) = await relay.log("place.opened")
