@@ -8,7 +8,7 @@ from aiohttp import web
 from fakes.discord import File
 from town import Town, town
 
-from relay.behaviours.attachments import reconciler
+from relay.behaviours.attachments import concept, reconciler
 from relay.surfaces.discord import files
 from relay.surfaces.discord.errors import DiscordRefused
 from relay.surfaces.discord.files import checked
@@ -16,6 +16,13 @@ from relay.surfaces.discord.files import checked
 pytestmark = pytest.mark.anyio
 
 MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the machine stalls, nothing is given up but where a test says so."""
+    monkeypatch.setattr(reconciler, "GIVE_UP_S", 1e9)
+    monkeypatch.setattr(concept, "HOLDS_MS", 10**12)
 
 
 def inbox(here: Town) -> dict[str, bytes]:
