@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC
 
 from relay.behaviours.approvals.verbs import ApprovalAsked, ApprovalClosed
+from relay.behaviours.attachments.verbs import FileReceived, FileRefused
 from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
 from relay.behaviours.corrections.verbs import CorrectionClosed, CorrectionOffered
 from relay.behaviours.focus.verbs import FocusAdded, FocusRemoved
 from relay.behaviours.intake.verbs import (
+    AttachedFile,
     ChannelDeleted,
     ChannelEdited,
     ChannelMessage,
@@ -158,13 +160,14 @@ class SettledLife:
             )
         reaction = self._put(ReactionRequested(message=name, emoji="👀"))
         self._put(ReactionSet(request=reaction))
-        return self._put(
+        said = self._put(
             ChannelMessage(
                 surface="web",
                 place=self._scope,
                 room=ROOM,
                 message=name,
                 position=self.count,
+                files=tuple(AttachedFile(id=str(n), name="a.txt", size=9) for n in range(2)),
                 author="ada",
                 name="Ada",
                 text="Could you look at why the nightly build went red, and say which commit did it? " * 3,
@@ -174,6 +177,20 @@ class SettledLife:
             ),
             outside=[f"web:{name}"],
         )
+        self._put(
+            FileReceived(
+                source=said,
+                index=0,
+                message=name,
+                name="a.txt",
+                path="inbox/a.txt",
+                digest="0" * 64,
+                size=9,
+                kind="text",
+            )
+        )
+        self._put(FileRefused(source=said, index=1, message=name, name="a.txt", size=9, why="gone", most=9))
+        return said
 
     def _turn(self, message: str) -> None:
         origin = Origin(kind="message", name="Ada", person="web:ada", message="m1")

@@ -21,8 +21,14 @@ class HoldsBack(Protocol):
         ...
 
 
-def held_until(view: View, sources: Iterable[str]) -> int | None:
+def holders(view: View) -> tuple[HoldsBack, ...]:
+    """All of them; they are the same as long as the relay runs."""
+    return tuple(concept for concept in view.all() if isinstance(concept, HoldsBack))
+
+
+def held_until(keepers: Iterable[HoldsBack], sources: Iterable[str]) -> int | None:
     """Until when any of those messages is held back at most; None when none is."""
-    keepers = [c for c in view.all() if isinstance(c, HoldsBack) and not view.stands_still(type(c))]
-    ends = (keeper.holds_until(source) for source in sources for keeper in keepers)
-    return max((end for end in ends if end is not None), default=None)
+    ends = [
+        end for source in sources for keeper in keepers if (end := keeper.holds_until(source)) is not None
+    ]
+    return max(ends, default=None)
