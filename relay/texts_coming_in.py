@@ -30,6 +30,7 @@ def file_refused(name: str, count: int, why: str, most: int, detail: str) -> str
     return f"📎 I did not take `{known}`: {words}."
 
 
+DISK_NEARLY_FULL = "the disk is nearly full; free some space and send it again"
 FILE_SLOW = "it did not come in time"
 
 

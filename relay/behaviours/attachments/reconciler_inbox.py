@@ -15,6 +15,8 @@ from pathlib import Path
 from relay import texts_coming_in
 
 INBOX = "inbox"
+LEFT_FREE = 300_000_000
+"""Bytes of the disk that people's files never take: the ledger, or the work itself, may need them."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -29,10 +31,14 @@ class NoInbox(Exception):
 def put(workspace: Path, names: Sequence[str], tag: str, data: bytes) -> str:
     """Keep `data` under the first of `names` that is free, or that holds exactly it; the path from the workspace.
 
-    Durable when it returns. Raises `NoInbox` when there is no folder to write in, or every name is taken; OSError.
+    Durable when it returns. Raises `NoInbox` when there is no folder to write in, the disk is nearly full, or every name
+    is taken; OSError.
     """
     root = os.open(workspace, _FOLDER)
     try:
+        disk = os.fstatvfs(root)
+        if disk.f_bavail * disk.f_frsize < len(data) + LEFT_FREE:
+            raise NoInbox(texts_coming_in.DISK_NEARLY_FULL)
         folder = _inbox(root)
         try:
             return f"{INBOX}/{_put(folder, names, f'.{tag}.part', data)}"

@@ -126,7 +126,7 @@ class Prompts:
         if body.get("via") == "http":
             facts.append(("via", told.PROMPT_BY_PROGRAM))
         with_it = [*await self._replied_to(body, facts), *self._brought(body, source)]
-        files = await files_of(self._parts, source, role)
+        files = await files_of(self._parts, source, role, str(body.get("text", "")))
         if files.said is not None:
             body = {**body, "text": files.said}
             facts += files.facts
@@ -206,16 +206,14 @@ class Prompts:
         surface = self._parts.surfaces.by_name.get(placed.surface) if placed else None
         if not said or placed is None or surface is None:
             return [], 0
-        # What a program sent bears the position of the newest message before it.
-        positions = [
-            int(s.body["position"]) + (s.body.get("via") == "http")
-            for s in said
-            if s.body["place"] == placed.place
-        ]
+        here = [s.body for s in said if s.body["place"] == placed.place]
+        positions = [int(body["position"]) for body in here]
         rules = self._parts.access.rooms.get(placed.room)
         if not positions or rules is None or not rules.require_mention:
             return [], max(positions, default=0)  # whatever is said there is said to the agent
-        first, since = min(positions), self._parts.engine.view.of(Turns).lane(scope).seen
+        # What a program sent bears the position of the newest message before it: that one stands above it too.
+        first = min(int(body["position"]) + (body.get("via") == "http") for body in here)
+        since = self._parts.engine.view.of(Turns).lane(scope).seen
         events = await self._ask(lambda: surface.above(placed.place, first, MOST_ABOVE)) or []
         parts: list[Part] = []
         room = MOST_ABOVE_WHOLE

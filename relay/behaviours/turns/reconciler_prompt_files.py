@@ -33,8 +33,8 @@ class Files:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-async def files_of(parts: Parts, source: Interaction, role: str) -> Files:
-    """What the agent is told of the files of a message."""
+async def files_of(parts: Parts, source: Interaction, role: str, text: str) -> Files:
+    """What the agent is told of the files of a message, whose text reads so now."""
     if source.verb != ChannelMessage.VERB or source.redacted:
         return Files()
     said = source.read(ChannelMessage)
@@ -43,15 +43,15 @@ async def files_of(parts: Parts, source: Interaction, role: str) -> Files:
     settled = {
         int(i.body["index"]): i for i in await parts.engine.store.by_outside(f"files:{source.id}") if i.body
     }
-    wordless = all(word.startswith(("@", "<@")) for word in said.text.split())
+    wordless = all(word.startswith(("@", "<@")) for word in text.split())
     only = settled.get(0) if len(said.files) == 1 and wordless else None
     if only is not None and said.files[0].name == PASTED and only.body.get("text"):
-        text = await _text(parts, only.body)
-        if text is not None:
+        pasted = await _text(parts, only.body)
+        if pasted is not None:
             facts = [("came-as", str(only.body["path"]))]
             if not only.body["length"]:
                 facts.append(("cut", told.FILE_CUT))
-            return Files(said=text, facts=tuple(facts))
+            return Files(said=pasted, facts=tuple(facts))
     found: list[Part] = []
     room = MOST_SHOWN_WHOLE
     for index, file in enumerate(said.files):

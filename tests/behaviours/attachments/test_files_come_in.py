@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.living import ADA, OWNER, Living, living
 
-from relay.behaviours.attachments import concept, reconciler
+from relay.behaviours.attachments import concept, reconciler, reconciler_inbox
 from relay.behaviours.attachments.concept import Attachments
 from relay.errors import SurfaceError
 from relay.surfaces.surface import MessageEvent
@@ -320,3 +320,26 @@ async def test_files_of_a_room_that_is_not_named_for_a_while_wait_for_it(
         monkeypatch.setattr(surface, "fetch", fetch)
         await relay.restart(kill=True)
         await relay.seen("inbox/a.txt (text, 4 bytes): text")
+
+
+async def test_a_pasted_message_that_is_edited_says_what_it_says_now(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        await relay.say("slow 600")
+        await relay.turn_runs()
+        sent = await send(relay, "", ("message.txt", b"say from the file"))
+        await relay.reacted(sent.message, "📥")
+        await relay.edit(sent.message, "say from the edit")
+        await relay.until_logged("channel.edited")
+        await relay.say("!stop")
+        await relay.seen("from the edit")
+        await relay.quiet()
+        assert not [text for text in await relay.ours() if text.startswith("from the file")]
+
+
+async def test_files_never_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciler_inbox, "LEFT_FREE", 10**18)
+    async with living(tmp_path) as relay:
+        await send(relay, "take it", ("a.txt", b"text"))
+        await relay.seen("I can't put it into the workspace (the disk is nearly full; free some space")
+        await relay.seen("You said: take it")
+        assert not (relay.work / "inbox").exists()
