@@ -31,8 +31,8 @@ class NoInbox(Exception):
 def put(workspace: Path, names: Sequence[str], tag: str, data: bytes) -> str:
     """Keep `data` under the first of `names` that is free, or that holds exactly it; the path from the workspace.
 
-    Durable when it returns. Raises `NoInbox` when there is no folder to write in, the disk is nearly full, or every name
-    is taken; OSError.
+    Durable when it returns. Raises `NoInbox` when there is no folder to write in, the disk is nearly full, or every
+    name is taken; OSError.
     """
     root = os.open(workspace, _FOLDER)
     try:
