@@ -47,7 +47,7 @@ test-browser: $(VENV)/.browser chromium ## drive the page with a real browser
 	@$(PY) -m pytest tests/browser $(ARGS)
 
 soak: $(VENV)/.dev ## the long figures: soak tests, and many more examples of each property
-	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' $(ARGS)
+	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m 'soak or hypothesis' -o faulthandler_timeout=0 $(ARGS)
 
 bench: $(VENV)/.dev ## print the benchmarks' ratios
 	@ls benchmarks/*.py >/dev/null 2>&1 || { echo 'make bench: there is no benchmark in benchmarks/.' >&2; exit 1; }

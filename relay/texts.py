@@ -358,6 +358,9 @@ NO_WATCHES = (
 )
 UNWATCH_USAGE = "Which one? Type `!unwatch NAME`; `!watches` lists them."
 WATCH_NOT_INSIDE = "that file lies outside this room's workspace, and only the owner may watch there"
+WATCH_OWN_STATE = (
+    "it is in the relay's own state folder, which changes with each word that is said: it would wake itself"
+)
 WATCH_PROTECTED = "files of that name hold secrets, and what changes in them would be posted here"
 
 

@@ -28,7 +28,7 @@ from relay.ledger.fold import View
 from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
-from watch_supervisor.places import resolve
+from watch_supervisor.places import is_inside, resolve
 from watch_supervisor.supervisor import Ended, Fire, Run, Supervisor
 
 START_LIMIT_S = 20.0
@@ -121,6 +121,9 @@ class WatchRunner:
         if request.spec.path is None:
             return [], True
         where = await anyio.to_thread.run_sync(resolve, root, request.spec.path)
+        if is_inside(self._parts.state, str(where.path)):
+            # It changes with each word that is said, so the watch would wake itself for ever.
+            return [texts.WATCH_OWN_STATE], where.inside
         return judged_by_rule(request.spec, where.inside, where.protected, request.via), where.inside
 
     async def _start(self, armed_id: str, held: Held) -> None:

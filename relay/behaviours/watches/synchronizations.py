@@ -89,6 +89,8 @@ def request_declared(i: Interaction, p: ConfigLoaded, view: View) -> Iterable[Dr
             try:
                 spec = from_fields(fields, now_ms=i.at, zone=zone)
             except SpecError as error:  # the loader has read it; a moment may have passed since
+                if error.option == "at":
+                    continue  # said at the terminal; nobody in the room can mend it, at each start anew
                 yield notice_in(room, i, texts.watch_refused(name, str(error)), f"declared-{room}-{name}")
                 continue
             yield Draft.of(

@@ -141,6 +141,16 @@ async def test_a_declared_watch_that_is_gone_from_access_json_goes_off(tmp_path:
         await relay.watching("notes")
 
 
+async def test_a_declared_timer_whose_moment_has_passed_says_nothing_at_each_start(tmp_path: Path) -> None:
+    past = {"name": "past", "at": "2020-01-01T00:00", "text": "too late"}
+    async with living(tmp_path, watches=(past,)) as relay:
+        await relay.restart()
+        await relay.say("say still here")
+        await relay.seen("still here")
+        assert await relay.ours() == ["still here"]
+        assert armed(relay) == []
+
+
 async def test_a_declared_watch_on_secrets_is_refused_and_that_is_told(tmp_path: Path) -> None:
     async with living(tmp_path, watches=({"name": "key", "file": ".env"},)) as relay:
         await relay.seen("🚫 «key» is not armed: files of that name hold secrets")

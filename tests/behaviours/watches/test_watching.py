@@ -237,6 +237,16 @@ async def test_a_wrong_line_arms_nothing_and_shows_the_right_form(
         assert not await relay.log("watch.")
 
 
+async def test_the_relay_s_own_record_is_not_watched_since_that_would_wake_itself(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        relay.work.mkdir(exist_ok=True)
+        (relay.work / "way in").symlink_to(tmp_path / "state")
+        await relay.say("!watch own --file ../state/ledger.db-wal")
+        await relay.seen("🚫 «own» is not armed: it is in the relay's own state folder")
+        await relay.say("!watch own --file 'way in/ledger.db'")
+        await relay.seen("🚫 «own» is not armed: it is in the relay's own state folder", times=2)
+
+
 @pytest.mark.parametrize("path", [".env", "id_rsa", "keys/server.pem", "access.json", ".ssh/config"])
 async def test_files_that_hold_secrets_are_refused_to_everybody(tmp_path: Path, path: str) -> None:
     async with living(tmp_path) as relay:
