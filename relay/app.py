@@ -33,7 +33,7 @@ from relay.behaviours.intake.reconciler import Intake
 from relay.behaviours.intake.reconciler_sending import Sending
 from relay.clock import Clock, SystemClock
 from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
-from relay.errors import ConfigError, RelayError
+from relay.errors import ConfigError, RelayError, WorkspaceUnusable
 from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.ledger.lease import EpochLeases
@@ -51,6 +51,7 @@ from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
 from relay.tools import Desk
 from relay.tools import discover as discover_tools
+from relay.workspaces import Kept, ready
 
 if TYPE_CHECKING:
     from aiohttp import BaseConnector
@@ -138,6 +139,7 @@ async def build(
     runtimes: Mapping[str, Runtime] | None = None,
     mask: Callable[[str], str] = lambda text: text,
     behaviours: tuple[Behaviour, ...] | None = None,
+    kept: Kept | None = None,
 ) -> Relay:
     """A relay whose ledger is folded to its head and whose epoch has begun. Nothing acts yet."""
     found = behaviours if behaviours is not None else discover()
@@ -154,7 +156,7 @@ async def build(
     tools = discover_tools()
 
     def make_tools(scope: str, room: str) -> Tools:
-        return Desk(engine, blobs, scope, room, parts.workspace(room) or state, tools)
+        return Desk(engine, blobs, scope, room, parts.workspace(room) or state, tools, parts.kept)
 
     parts = Parts(
         engine=engine,
@@ -170,6 +172,7 @@ async def build(
         make_tools=make_tools,
         commands=tuple(command for behaviour in found for command in behaviour.commands),
         trouble=trouble,
+        kept=kept or Kept(folders=(state,)),
     )
     reconcilers: list[Reconciler] = []
     for behaviour in found:
@@ -231,6 +234,7 @@ def settle(options: Options, clock: Clock) -> Settled:
             "Name another one with --state DIR.",
         ) from error
     refuse_exposed(access, options.config, state)
+    make_workspaces(access, options.say)
     return Settled(access, found, state, zone, env)
 
 
@@ -249,6 +253,23 @@ def refuse_exposed(access: Access, config: Path | None, state: Path) -> None:
                     "and the agent may write in its workspace.",
                     "Give the room a folder of its own, or move access.json and the state folder elsewhere.",
                 )
+
+
+def make_workspaces(access: Access, say: Callable[[str], None]) -> None:
+    """Make the rooms' folders that are missing, and say so. Raises `ConfigError` for one that can't be used."""
+    for room, rules in access.rooms.items():
+        folder = Path(rules.workspace)
+        try:
+            if ready(folder):
+                say(texts.made_workspace(room, str(folder)))
+        except WorkspaceUnusable as error:
+            raise ConfigError(f"rooms.{room}.workspace: {error}", error.advice) from None
+
+
+def kept_files(config: Path | None, state: Path) -> Kept:
+    """What nobody may read or write through a workspace, by whatever name."""
+    beside = (config, config.with_name(".env")) if config is not None else (Path.cwd() / ".env",)
+    return Kept(tuple(Path(os.path.abspath(path)) for path in beside), (state,))
 
 
 def settled_state(options: Options) -> Path:
@@ -324,6 +345,7 @@ async def _run(
         surfaces=Surfaces(surfaces),
         state=settled.state,
         mask=masker.mask,
+        kept=kept_files(options.config, settled.state),
     )
     if discord is not None:
         discord.follow(lambda: relay.parts.access)
@@ -341,6 +363,7 @@ async def _run(
 
         def take_up(access: Access) -> list[str]:
             refuse_exposed(access, path, settled.state)
+            make_workspaces(access, options.say)
             chat.take_up(chat_rooms(access))
             same = access.surfaces == settled.access.surfaces and access.state == settled.access.state
             return [] if same else [texts.NEEDS_RESTART]

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from relay import __version__
-from relay.errors import Exit, RelayError
+from relay import __version__, texts
+from relay.errors import Exit, RelayError, StoreUnavailable
 
 SEND_EPILOG = """\
 exit codes:
@@ -108,15 +108,37 @@ def main(argv: Sequence[str] | None = None) -> int:
             return send.run(arguments)
         from relay import history
 
-        return history.run(arguments)
+        code = history.run(arguments)
+        sys.stdout.flush()
+        return code
     except RelayError as error:
         print(f"relay: {error.told()}", file=sys.stderr)
         return error.code
     except KeyboardInterrupt:
         return Exit.FINE
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return Exit.FINE
+    except OSError as error:
+        if not _stdout_is_stuck():
+            raise
+        _print_no_more()
+        print(f"relay: {texts.cannot_print(error.strerror or str(error))}", file=sys.stderr)
+        return Exit.FAILED
+
+
+def _stdout_is_stuck() -> bool:
+    """What could not be printed is still in its buffer: trying again tells whether that was the error."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _print_no_more() -> None:
+    """Else Python would try again at its end, and tell that with a trace."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _up(arguments: argparse.Namespace) -> int:
@@ -139,12 +161,21 @@ def _up(arguments: argparse.Namespace) -> int:
         else:
             anyio.run(app.run, options)
     except BaseExceptionGroup as group:
-        raise _one_error(group) from group
+        raise _at_the_end(_one_error(group)) from group
+    except StoreUnavailable as error:
+        raise _at_the_end(error) from error
     return Exit.FINE
 
 
 def _say(line: str) -> None:
     print(line, flush=True)
+
+
+def _at_the_end(error: BaseException) -> BaseException:
+    """While the relay runs it waits for space; what ends it is a start, and then "it goes on by itself" is not so."""
+    if isinstance(error, StoreUnavailable) and error.full:
+        return StoreUnavailable(str(error), texts.START_AGAIN)
+    return error
 
 
 def _one_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

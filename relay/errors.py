@@ -73,9 +73,10 @@ class BadInteraction(RelayError):
 
 
 class StoreUnavailable(RelayError):
-    """The store can't write just now (full disk, I/O error). Nothing was changed."""
+    """The store can't write just now (full disk, I/O error). Nothing was changed. `full`: the disk is full."""
 
     kind = "transient"
+    full = False
 
 
 class Fenced(RelayError):
@@ -106,3 +107,7 @@ class SurfaceError(RelayError):
 
 class AgentError(RelayError):
     """An agent's process or session failed."""
+
+
+class WorkspaceUnusable(AgentError):
+    """A room's folder is no folder, or can't be made or written, so no agent can work there."""

@@ -16,6 +16,7 @@ from relay.config import Access
 from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.surfaces.surface import Surfaces
+from relay.workspaces import Kept, ready
 
 
 class MakeTools(Protocol):
@@ -49,6 +50,8 @@ class Parts:
     commands: tuple[Command, ...]
     trouble: Callable[[], Mapping[str, str]]
     """What stands still or fails just now, by name."""
+    kept: Kept = field(default_factory=Kept)
+    """What nobody may read or write through a workspace."""
     _listening: dict[str, anyio.Event] = field(default_factory=dict[str, anyio.Event], init=False)
 
     def listening_to(self, surface: str) -> anyio.Event:
@@ -56,12 +59,15 @@ class Parts:
         return self._listening.setdefault(surface, anyio.Event())
 
     def workspace(self, room: str) -> Path | None:
-        """The folder of a room, made when it is missing; None for a room that access.json does not name any more."""
+        """The folder of a room, made when it is missing; None for a room that access.json does not name any more.
+
+        Raises `WorkspaceUnusable`.
+        """
         rules = self.access.rooms.get(room)
         if rules is None:
             return None
         folder = Path(rules.workspace)
-        folder.mkdir(parents=True, exist_ok=True)
+        ready(folder)
         return folder
 
     @property

@@ -106,6 +106,30 @@ def late_command(word: str) -> str:
 
 
 RESTARTED = "the relay was restarted"
+# Each: what is wrong, and what to do.
+
+
+def workspace_is_no_folder(folder: str) -> tuple[str, str]:
+    return (
+        f"the workspace {folder} is not a folder: a file or a broken link is in its way.",
+        "Move it away, or name another folder in access.json.",
+    )
+
+
+def workspace_not_made(folder: str, why: str) -> tuple[str, str]:
+    return (
+        f"the workspace {folder} can't be made or reached ({why}).",
+        "Make it by hand, or name another folder in access.json.",
+    )
+
+
+def workspace_not_written(folder: str) -> tuple[str, str]:
+    return (
+        f"the workspace {folder} may not be written by the relay.",
+        f"Run: chmod u+wx {folder}, or name another folder in access.json.",
+    )
+
+
 ROOM_GONE = "this room is not in access.json any more"
 AGENT_DID_NOT_START = "it did not start in time"
 AGENT_ENDED_MUTE = "it ended without a word"
@@ -364,6 +388,15 @@ WATCH_OWN_STATE = (
 WATCH_PROTECTED = "files of that name hold secrets, and what changes in them would be posted here"
 
 
+WATCH_KEPT = (
+    "that is a file of the relay's own under another name, and what changes in it would be posted here"
+)
+
+
+def watch_unreachable(why: str) -> str:
+    return f"that file can't be looked at: {why}"
+
+
 def watches_full(limit: int) -> str:
     return f"{plural(limit, 'watch', 'watches')} are armed already, which is the limit in access.json"
 
@@ -438,8 +471,19 @@ def listening(url: str) -> str:
     return f"The page is open at\n\n    {url}\n\nCtrl-C stops the relay; nothing is lost."
 
 
+START_AGAIN = "Free some space and start the relay again; nothing was lost."
+
+
+def cannot_print(why: str) -> str:
+    return f"the answer could not be written ({why}). Nothing was changed; write it elsewhere."
+
+
 def no_token(name: str) -> str:
     return f"{name} is not set; put the bot's token into .env beside access.json"
+
+
+def made_workspace(room: str, folder: str) -> str:
+    return f"Made the workspace {folder} for {room}."
 
 
 def not_started(surface: str, why: str) -> str:

@@ -76,6 +76,10 @@ def share_holds_key(path: str) -> str:
     return f"a private key stands in {inline(path)}, so it can't be shared"
 
 
+def share_kept(path: str) -> str:
+    return f"{inline(path)} is a file of the relay's own under another name, so it can't be shared"
+
+
 def share_failed(path: str, why: str) -> str:
     return f"{inline(path)} can't be shared: {why}"
 

@@ -7,7 +7,7 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     LEDGER     relay.ledger.*
     FURNITURE  relay.behaviours and the files right in it
     PURE       relay.texts*, relay.wording, permissions.profile, watch_supervisor.spec, .gate, notebook_bridge.model
-    VERBS      behaviours' verbs.py, relay.config
+    VERBS      behaviours' verbs.py, relay.config, relay.workspaces (opening files in a room's folder)
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
     RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
     ACTING     behaviours' reconciler.py, the adapters in relay.surfaces and relay.agents, relay.tools
@@ -112,6 +112,8 @@ class House:
                 return Place(Floor.PURE, package)
             case ["relay", name] if name == "config" or name.startswith("config_"):
                 return Place(Floor.VERBS, "config")
+            case ["relay", "workspaces"]:
+                return Place(Floor.VERBS, module)
             case ["relay", "parts"]:
                 return Place(Floor.RULES, module)
             case ["relay", "permissions", *_]:

@@ -25,12 +25,13 @@ _PROTECTED_FOLDERS = frozenset(
 @dataclass(frozen=True, slots=True)
 class Resolved:
     """A path after its symlinks. `inside`: within the workspace. `protected`: a name that holds
-    credentials.
+    credentials. `problem`: why the path can't be walked, in words; empty when it can.
     """
 
     path: Path
     inside: bool
     protected: bool
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,14 @@ def typed(root: Path, path: str) -> str:
 def resolve(root: Path, path: str) -> Resolved:
     """Follow `path` (relative to `root`, or absolute) through all symlinks; the file needn't exist.
 
-    A loop of symlinks counts as outside and protected, so that nobody reads it.
+    What can't be walked, such as a loop of symlinks, counts as outside and protected, so that nobody reads it.
     """
     try:
         real = way(root, path).real
-    except OSError:
-        return Resolved(Path(typed(root, path)), inside=False, protected=True)
+    except OSError as error:
+        # What was raised here has its whole sentence as its only argument.
+        problem = error.strerror.lower() if error.strerror else str(error)
+        return Resolved(Path(typed(root, path)), inside=False, protected=True, problem=problem)
     return Resolved(
         Path(real),
         inside=is_inside(root, real),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from relay.errors import AgentError
+from relay.workspaces import Kept
 
 
 class AgentGone(AgentError):
@@ -49,6 +50,8 @@ class SessionSpec:
     effort: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     resume: str | None = None
+    kept: Kept = field(default_factory=Kept)
+    """What the agent may not touch under any name."""
 
 
 @dataclass(frozen=True, slots=True)

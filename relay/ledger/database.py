@@ -93,7 +93,9 @@ class Database:
         if any(sign in text for sign in ("malformed", "not a database", "no such", "file format")):
             return self._damaged(f"the {self.what} {self.path} is damaged ({text}).")
         if "full" in text or getattr(error, "errno", None) == 28:
-            return StoreUnavailable(f"the disk that holds {self.path} is full.", self.when_full)
+            unavailable = StoreUnavailable(f"the disk that holds {self.path} is full.", self.when_full)
+            unavailable.full = True
+            return unavailable
         return StoreUnavailable(
             f"the {self.what} {self.path} can't be used just now ({text}).",
             "Check the disk and its permissions.",
@@ -148,6 +150,8 @@ class Database:
         try:
             await connection.execute_fetchall("PRAGMA journal_mode=WAL")
             await self._migrate(connection, 0)
+            # Here a full disk is an error; at the close SQLite would leave the rest in the WAL, and say nothing.
+            await connection.execute_fetchall("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
             await connection.close()
         fresh.chmod(0o600)

@@ -45,15 +45,21 @@ class StateLock:
                 f"another relay is running on {self._path.parent} ({holder}).",
                 "Stop it first, or give this one its own folder with --state DIR.",
             ) from error
-        os.ftruncate(handle, 0)
-        os.write(handle, f"pid {os.getpid()}\n".encode())
+        try:
+            os.ftruncate(handle, 0)
+            os.write(handle, f"pid {os.getpid()}\n".encode())
+        except OSError as error:
+            os.close(handle)
+            raise self._unusable(error) from error
         self._handle = handle
 
     def _unusable(self, error: OSError) -> StoreUnavailable:
-        return StoreUnavailable(
+        unusable = StoreUnavailable(
             f"the state folder {self._path.parent} can't be used ({error.strerror}).",
             "Let the relay's user write to it, or name another folder with --state DIR.",
         )
+        unusable.full = error.errno == errno.ENOSPC
+        return unusable
 
     def release(self) -> None:
         if self._handle is not None:

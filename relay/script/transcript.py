@@ -74,6 +74,10 @@ class Transcript:
                     self.live.pop(tell["place"], None)
                 else:
                     self.live[tell["place"]] = tell["view"]
+            case "answered":
+                self._print(
+                    now_ms, str(tell["place"]), f"⚠️ to {one_line(tell['person'])}: {plain(tell['text'])}"
+                )
             case "thread":
                 place = tell["place"]
                 self._print(
@@ -178,9 +182,10 @@ def _whole(told: Mapping[str, Any]) -> str:
 
 
 def _added(before: str, after: str) -> str:
+    """The lines that came below; else all of what it says now."""
     if before == after:
         return ""
-    return after[len(before) :].strip() if after.startswith(before) else after
+    return after[len(before) :].strip() if after.startswith(before + "\n") else after
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ turn every call is refused. What the tools do stands in the other modules of thi
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from relay.behaviours.turns.concept import Running, Turns
 from relay.ledger.blobs import Blobs
 from relay.ledger.engine import Engine
 from relay.ledger.interaction import Draft, Payload
+from relay.workspaces import Kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Desk:
     room: str
     workspace: Path
     tools: Sequence[Tool]
+    kept: Kept = field(default_factory=Kept)
 
     async def call(self, name: str, arguments: Mapping[str, Any], call_id: str) -> ToolResult:
         """Never raises for what an agent passes."""

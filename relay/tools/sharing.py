@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import anyio.to_thread
@@ -14,7 +13,8 @@ from relay.behaviours.turns.verbs import FileShared
 from relay.ledger.canonical import clean_text
 from relay.perception.files import holds_key
 from relay.tools.desk import Call, Desk, Tool
-from watch_supervisor.places import resolve
+from relay.workspaces import IsKept, Kept, LeadsOut, open_inside
+from watch_supervisor.places import is_named_so
 
 LARGEST_SHARED = 25_000_000
 """Bytes of one file. What a place takes may be less: its surface looks before it uploads."""
@@ -27,7 +27,7 @@ async def _share(desk: Desk, call: Call) -> ToolResult:
     if len(call.running.files) >= MOST_SHARED:
         return ToolResult(texts_for_agents.share_many(MOST_SHARED), failed=True)
     try:
-        name, data = await anyio.to_thread.run_sync(_read_shared, desk.workspace, path)
+        name, data = await anyio.to_thread.run_sync(_read_shared, desk.workspace, path, desk.kept)
     except _NotShared as error:
         return ToolResult(str(error), failed=True)
     digest = await desk.blobs.put(data)
@@ -43,28 +43,21 @@ class _NotShared(Exception):
     """Why a file is not handed over."""
 
 
-def _read_shared(workspace: Path, path: str) -> tuple[str, bytes]:
-    where = resolve(workspace, path) if path and "\0" not in path else None
-    if where is None or not where.inside:
-        raise _NotShared(texts_for_agents.share_outside(path))
-    if where.protected:
-        raise _NotShared(texts_for_agents.share_protected(path))
+def _read_shared(workspace: Path, path: str, kept: Kept) -> tuple[str, bytes]:
+    meant = os.path.expanduser(path) if path.startswith("~/") else path
     try:
-        handle = os.open(where.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        opened = open_inside(workspace, meant, os.O_RDONLY, kept=kept)
+    except LeadsOut as error:
+        raise _NotShared(texts_for_agents.share_outside(path)) from error
+    except IsKept as error:
+        raise _NotShared(texts_for_agents.share_kept(path)) from error
     except OSError as error:
         raise _NotShared(
             texts_for_agents.share_failed(path, error.strerror or "it can't be opened")
         ) from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise _NotShared(texts_for_agents.share_failed(path, "it is not a file"))
-    with open(handle, "rb") as file:
-        facts = os.fstat(handle)
-        # Between the look and the open a folder on the way could have become a link: what was opened must be it.
-        again = resolve(workspace, path)
-        there = os.stat(again.path) if again.inside and not again.protected else None
-        if there is None or (there.st_dev, there.st_ino) != (facts.st_dev, facts.st_ino):
-            raise _NotShared(texts_for_agents.share_outside(path))
+    with open(opened.handle, "rb") as file:
+        if is_named_so(workspace, path) or is_named_so(workspace, opened.path):
+            raise _NotShared(texts_for_agents.share_protected(path))
         data = file.read(LARGEST_SHARED + 1)
     if len(data) > LARGEST_SHARED:
         raise _NotShared(
@@ -72,4 +65,4 @@ def _read_shared(workspace: Path, path: str) -> tuple[str, bytes]:
         )
     if holds_key(data):
         raise _NotShared(texts_for_agents.share_holds_key(path))
-    return where.path.name, data
+    return Path(opened.path).name, data

@@ -97,8 +97,9 @@ class Responder:
     async def reaction(self, event: ReactionEvent) -> None:
         """Nobody reacts here."""
 
-    async def choice(self, event: ChoiceEvent) -> None:
+    async def choice(self, event: ChoiceEvent) -> str:
         """The card stays open."""
+        return EVIL
 
     async def ready(self, places: Sequence[Place]) -> None:
         """Nothing to catch up: what was not delivered comes again by itself."""

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from launched import Launched
-from on_the_page import last, write
+from on_the_page import write
 from playwright.sync_api import Browser, Page, expect
 
 
@@ -50,7 +50,7 @@ def test_another_site_can_neither_read_nor_write_nor_frame_it(
     browser: Browser, page: Page, shared: Launched, elsewhere: Elsewhere
 ) -> None:
     write(page, "say something first")
-    expect(last(page)).to_contain_text("something first")
+    expect(page.locator(".message.ours")).to_contain_text("something first")
     key = shared.url.partition("token=")[2]
     other = browser.new_context().new_page()
     other.goto(elsewhere.address)

@@ -42,7 +42,7 @@ def test_hostile_texts_in_every_field_stay_text_and_all_text_can_be_read(page: P
     expect(page.locator("#why")).to_contain_text(EVIL)
     page.keyboard.press("Escape")
     last(page).locator(".choice").click()
-    expect(last(page).locator(".outcome")).to_contain_text(EVIL)
+    expect(last(page).locator(".answer")).to_contain_text(EVIL)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         for selector in (
@@ -54,7 +54,7 @@ def test_hostile_texts_in_every_field_stay_text_and_all_text_can_be_read(page: P
             "#trouble p",
             ".origin",
             "#send",
-            ".outcome",
+            ".answer",
         ):
             ratio = page.locator(selector).first.evaluate(CONTRAST)
             assert ratio >= 4.5, (scheme, selector, ratio)

@@ -316,8 +316,7 @@ class Crowd:
         given_up = [
             known
             for known in self._transcript.messages.values()
-            if known.told["ours"]
-            and known.text in (texts.turn_interrupted(texts.run_again(by)) for by in (True, False))
+            if known.told["ours"] and "I can't pick it up by myself" in known.text
         ]
         self.findings.interrupted = len(given_up)
         for known in given_up:

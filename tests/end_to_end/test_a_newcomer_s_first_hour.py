@@ -25,7 +25,9 @@ def config(folder: Path, **room: Any) -> Path:
 
 def test_a_message_is_answered_can_be_explained_and_is_still_there_after_a_restart(tmp_path: Path) -> None:
     with started(tmp_path) as relay:
-        assert relay.said.startswith("The page is open at")
+        assert relay.said.startswith(
+            f"Made the workspace {tmp_path}/workspace for web:main.\nThe page is open at"
+        )
         assert "Ctrl-C stops the relay; nothing is lost." in relay.said
         with relay.events() as events:
             assert next(events)["kind"] == "hello"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -177,3 +178,23 @@ async def test_a_stop_on_a_full_disk_is_a_stop(disk: Disk):
         assert len(engine.view.of(Tally).state.said) == 50
         assert len(engine.view.of(Tally).state.answered) == 50
     await store.close()
+
+
+@pytest.mark.parametrize("left", [0, 8192, 80_000, 140_000, 200_000])
+def test_a_start_on_a_full_disk_says_to_start_again(small_disk: SmallDisk, left: int) -> None:
+    state = small_disk.folder / "state"
+    state.mkdir()
+    small_disk.fill()
+    filler = small_disk.folder / "filler"
+    os.truncate(filler, filler.stat().st_size - left)
+    refused = subprocess.run(
+        [sys.executable, "-m", "relay", "up", "--state", str(state), "--port", "0"],
+        cwd=small_disk.folder,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert refused.returncode == 1
+    assert refused.stderr.endswith("\nFree some space and start the relay again; nothing was lost.\n")
+    assert "Traceback" not in refused.stderr

@@ -59,6 +59,21 @@ def test_a_change_is_a_sighting_of_what_it_adds() -> None:
     assert "[closed]: Allowed by you" in shown[2]
 
 
+def test_a_text_that_was_written_anew_is_shown_whole() -> None:
+    transcript, shown = made()
+    transcript.message(message(1, "say A", ours=False), 0)
+    transcript.hear({"kind": "edited", "message": message(1, "say A2", ours=False)}, 0)
+    assert shown[1] == "00:00:00  main  ada changed «say A»: say A2"
+    assert transcript.find("main", "say A2", "ada", 1) == 1
+
+
+def test_what_a_click_was_answered_is_shown() -> None:
+    transcript, shown = made()
+    told = {"place": "main", "message": "m1", "person": "ada", "text": "Not yours."}
+    transcript.hear({"kind": "answered", **told}, 0)
+    assert shown == ["00:00:00  main  ⚠️ to ada: Not yours."]
+
+
 def test_what_people_say_is_no_answer_unless_it_is_asked_for() -> None:
     transcript, _ = made()
     transcript.message(message(1, "hello", ours=False), 0)

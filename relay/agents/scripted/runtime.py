@@ -222,17 +222,17 @@ class ScriptedTurn:
         call = self._call()
         title = f"{verb} {path}"
         yield ToolUpdate(call, title, "running")
-        workspace = self.session.spec.workspace
+        workspace, kept = self.session.spec.workspace, self.session.spec.kept
         try:
             match verb:
                 case "write":
-                    await write(workspace, path, text)
+                    await write(workspace, path, text, kept)
                     told = f"wrote {path}"
                 case "append":
-                    await append(workspace, path, text)
+                    await append(workspace, path, text, kept)
                     told = f"appended to {path}"
                 case "read":
-                    told = f"{path}: {await read_text(workspace, path)}"
+                    told = f"{path}: {await read_text(workspace, path, kept)}"
                 case _:
                     raise FileRefused(f"the scripted agent has no tool {verb!r}: write, append, read")
         except FileRefused as error:

@@ -18,7 +18,7 @@ from relay.behaviours.approvals.verbs import ApprovalAsked
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.door import Asking, Away, Doorkeeper
 from relay.behaviours.intake.filter import Said, Taken, take
-from relay.behaviours.intake.reconciler_belonging import turn_of
+from relay.behaviours.intake.reconciler_belonging import belonging
 from relay.behaviours.intake.reconciler_changes import Changes, kept
 from relay.behaviours.intake.reconciler_turnstile import Turnstile
 from relay.behaviours.intake.verbs import (
@@ -340,7 +340,7 @@ class Intake:
         role = self._role(room, event.person)
         if role in ("stranger", "webhook", "peer"):
             return
-        turn, approval, sources, asker, turn_role = await turn_of(self._parts.engine.store, target)
+        found = await belonging(self._parts.engine.store, target)
         payload = ChannelReacted(
             surface=self._surface.name,
             place=event.place,
@@ -352,11 +352,12 @@ class Intake:
             set=event.set,
             target=target.id,
             target_verb=target.verb,
-            turn=turn,
-            approval=approval,
-            sources=sources,
-            turn_role=turn_role,
-            asker=asker,
+            turn=found.turn,
+            approval=found.approval,
+            sources=found.sources,
+            woken_by=found.woken_by,
+            turn_role=found.role,
+            asker=found.asker,
         )
         await self._parts.engine.admit(
             Draft.of(

@@ -120,6 +120,8 @@ class ChannelReacted(Payload):
     approval: str | None = None
     sources: tuple[str, ...] = ()
     """What that turn had taken: the interactions whose text it was."""
+    woken_by: tuple[str, ...] = ()
+    """The watches that woke that turn, by name."""
     turn_role: str = ""
     """Whose authority that turn had."""
     asker: str | None = None

@@ -26,6 +26,7 @@ def _retry(
     sources: Sequence[str],
     message: str,
     had: str,
+    woken_by: Sequence[str],
 ) -> Draft:
     """`had` is the role that the turn had. What somebody else asked for does not become the owner's by being run
     again, and what was the owner's does not stay so for another."""
@@ -35,6 +36,7 @@ def _retry(
         person=person,
         room=room,
         sources=tuple(sources),
+        woken_by=tuple(woken_by),
         message=message,
         run_as=had if i.role == "owner" and had else i.role,
     )
@@ -69,7 +71,8 @@ def retry_by_command(i: Interaction, p: ChannelMessage, view: View) -> Iterable[
     elif _at_work(view.of(Turns).lane(i.scope), last.sources):
         yield notice(i, texts.RETRY_AT_WORK, label="retry-by-command", reply_to=p.message)
     else:
-        yield _retry(i, last.turn, p.name, person, p.room, last.sources, p.message, last.role)
+        woken_by = [o.name for o in last.origins if o.kind == "watch"]
+        yield _retry(i, last.turn, p.name, person, p.room, last.sources, p.message, last.role, woken_by)
 
 
 @rule(ChannelReacted)
@@ -83,17 +86,16 @@ def retry_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable
     if _at_work(view.of(Turns).lane(i.scope), p.sources):
         yield notice(i, texts.RETRY_AT_WORK, label="retry-by-reaction", reply_to=p.message)
     else:
-        yield _retry(i, p.turn, p.name, person, p.room, p.sources, p.message, p.turn_role)
+        yield _retry(i, p.turn, p.name, person, p.room, p.sources, p.message, p.turn_role, p.woken_by)
 
 
 @rule(TurnRetryAsked)
 def prompt_on_retry(i: Interaction, p: TurnRetryAsked, view: View) -> Iterable[Draft]:
+    origin = Origin(kind="message", name=p.by, person=p.person, message=p.message)
+    watches = (Origin(kind="watch", name=name, person=p.person) for name in dict.fromkeys(p.woken_by))
     yield Draft.of(
         TurnPrompted(
-            room=p.room,
-            source=p.sources[0],
-            sources=p.sources,
-            origin=Origin(kind="message", name=p.by, person=p.person, message=p.message),
+            room=p.room, source=p.sources[0], sources=p.sources, origin=origin, origins=(*watches, origin)
         ),
         "prompt-on-retry",
         i.id,

@@ -16,6 +16,8 @@ class TurnRetryAsked(Payload):
     person: str
     room: str
     sources: tuple[str, ...]
+    woken_by: tuple[str, ...] = ()
+    """The watches that had woken it, by name: the reply says so again."""
     message: str | None = None
     run_as: str = ""
     """The authority that it runs with: never more than the turn had, nor than who asks has."""

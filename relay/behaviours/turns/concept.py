@@ -51,6 +51,8 @@ class Waiting:
     """What people call it by, as long as it waits: it grows in a lane and begins anew when nothing waits there."""
     held: bool = False
     """It did not run at once, and its message says so."""
+    origins: list[Origin] = field(default_factory=list[Origin])
+    """All whom it is for."""
     files: list[SharedFile] = field(default_factory=list[SharedFile])
     """For a continuation: what the agent had handed over before it was cut off."""
 
@@ -142,7 +144,7 @@ class Turns(Concept[TurnsState]):
     with what waits."""
 
     NAME = "turns"
-    VERSION = 3
+    VERSION = 4
     State = TurnsState
 
     @on(ConfigLoaded)
@@ -181,6 +183,7 @@ class Turns(Concept[TurnsState]):
         waiting = Waiting(
             i.id, p.room, sources, p.origin, p.continues, p.tries, i.role, i.at, self.state.boot, p.joins
         )
+        waiting.origins = list(p.origins) or [p.origin]
         waiting.number = max((w.number for w in lane.waiting), default=0) + 1
         pause = self.pause_of(p.room)
         waiting.held = pause is not None or lane.running is not None or bool(lane.waiting) or self._all_busy
@@ -208,7 +211,7 @@ class Turns(Concept[TurnsState]):
             started_at=i.at,
             prompts=list(p.takes),
             sources=list(p.sources),
-            origins=[w.origin for w in taken],
+            origins=[origin for w in taken for origin in w.origins],
             steers=p.steers,
             tries=max((w.tries for w in taken), default=0),
             files=[file for w in taken for file in w.files],
@@ -226,7 +229,7 @@ class Turns(Concept[TurnsState]):
         if lane.running is not None and lane.running.turn == p.turn:
             lane.running.prompts.append(p.prompt)
             lane.running.sources.extend([s for w in taken for s in w.sources] or [p.source])
-            lane.running.origins.extend(w.origin for w in taken)
+            lane.running.origins.extend(origin for w in taken for origin in w.origins)
             # What joined is interrupted for the first time when the turn is: it may go on as often as any other.
             lane.running.tries = min([lane.running.tries, *(w.tries for w in taken)])
             lane.running.newest = taken

@@ -147,7 +147,7 @@ class TurnDriver:
             prompts = Prompts(self.parts)
             prompt = await prompts.for_turn(scope, taken)
         except AgentError as error:
-            await self._fail(scope, taken, room, agent, str(error), held)
+            await self._fail(scope, taken, room, agent, f"{error} {error.advice}".strip(), held)
             return
         waits = {w.prompt: w for w in held.view.of(Turns).lane(scope).waiting}
         if any(w.prompt not in waits or prompt.misses(waits[w.prompt]) for w in taken):
@@ -278,6 +278,7 @@ class TurnDriver:
             model=profile.model,
             effort=profile.effort,
             resume=resume,
+            kept=self.parts.kept,
         )
         with anyio.move_on_after(OPEN_LIMIT_S):
             try:

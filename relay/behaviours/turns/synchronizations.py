@@ -150,6 +150,7 @@ def continue_after_interruption(i: Interaction, p: TurnEnded, view: View) -> Ite
             source=p.sources[0],
             sources=p.sources,
             origin=p.origins[-1],
+            origins=p.origins,
             continues=p.turn,
             tries=p.tries + 1,
         ),

@@ -44,6 +44,8 @@ class TurnPrompted(Payload):
     """The interrupted turn that this one goes on with."""
     sources: tuple[str, ...] = ()
     """For a continuation or a retry: all that the earlier turn had taken."""
+    origins: tuple[Origin, ...] = ()
+    """For a continuation or a retry: all whom it is for, `origin` among them, and the watches that woke it."""
     tries: int = 0
     """How often the same work was interrupted before."""
     joins: bool = False

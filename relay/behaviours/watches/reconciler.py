@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -23,6 +24,7 @@ from relay.behaviours.watches.verbs import (
     WatchJudged,
     WatchStarted,
 )
+from relay.errors import WorkspaceUnusable
 from relay.ledger.canonical import clean_text
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft
@@ -115,12 +117,19 @@ class WatchRunner:
         )
 
     async def _look(self, request: Request) -> tuple[list[str], bool]:
-        root = self._parts.workspace(request.room)
+        try:
+            root = self._parts.workspace(request.room)
+        except WorkspaceUnusable as error:
+            return [f"{error} {error.advice}"], False
         if root is None:
             return [texts.ROOM_GONE], False
         if request.spec.path is None:
             return [], True
         where = await anyio.to_thread.run_sync(resolve, root, request.spec.path)
+        if where.problem:
+            return [texts.watch_unreachable(where.problem)], False
+        if await anyio.to_thread.run_sync(self._parts.kept.at, where.path):
+            return [texts.WATCH_KEPT], False
         if is_inside(self._parts.state, str(where.path)):
             # It changes with each word that is said, so the watch would wake itself for ever.
             return [texts.WATCH_OWN_STATE], where.inside
@@ -130,7 +139,11 @@ class WatchRunner:
         armed = held.view.of(Watches).state.armed.get(armed_id)
         if armed is None:
             return
-        root = self._parts.workspace(armed.room)
+        try:
+            root = self._parts.workspace(armed.room)
+        except WorkspaceUnusable as error:
+            await held.admit(self._off(armed, "failed", f"{error} {error.advice}".rstrip(".")))
+            return
         if root is None:
             await held.admit(self._off(armed, "failed", texts.ROOM_GONE))
             return
@@ -180,6 +193,9 @@ class WatchRunner:
         armed = self._armed(fire.run)
         if armed is None:  # disarmed a moment ago: a cancelled watch never fires
             return
+        if armed.spec.path is not None and await anyio.to_thread.run_sync(self._is_kept, armed):
+            await self._admit(self._off(armed, "failed", texts.WATCH_KEPT))
+            return
         text = clean_text(fire.text)
         data = text.encode()
         blob = await self._parts.blobs.put(data) if len(data) > INLINE else None
@@ -201,6 +217,13 @@ class WatchRunner:
             last=fire.last,
         )
         await self._admit(self._draft(payload, armed, fire.run, fire.number))
+
+    def _is_kept(self, armed: Armed) -> bool:
+        """Whether the file has become one of the relay's own, by a hard link. Blocking."""
+        rules = self._parts.access.rooms.get(armed.room)
+        if rules is None or armed.spec.path is None:
+            return False
+        return self._parts.kept.at(resolve(Path(rules.workspace), armed.spec.path).path)
 
     async def _advanced(self, run: str, state: dict[str, Any]) -> None:
         armed = self._armed(run)

@@ -342,6 +342,12 @@ async def json_body(request: Request, model: type[_B], most: int = MOST_BODY) ->
     try:
         return model.model_validate(orjson.loads(raw))
     except orjson.JSONDecodeError as error:
+        if "surrogate" in str(error):
+            raise Refused(
+                400,
+                "a text in this holds half a character (a lone surrogate), which can't be kept.",
+                "Take it out and send it again.",
+            ) from None
         raise Refused(400, f"this isn't JSON: {error}.") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]

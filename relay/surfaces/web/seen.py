@@ -26,6 +26,17 @@ COLUMNS = (
     "card_open, chosen, sent_at, edited_at"
 )
 _MESSAGE_ID = re.compile(r"m([1-9][0-9]{0,17})\Z")
+# One emoji as UTS #51 makes them (ED-17): a flag, a keycap, or pictures joined by U+200D, each with its variation, skin
+# and tags. The pictures are the blocks that hold Extended_Pictographic, so newer ones than this Python knows count too.
+_PICTURE = (
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u24c2"
+    "\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d\u3297\u3299"
+    "\U0001f000-\U0001f1e5\U0001f200-\U0001faff]"
+    "[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?(?:[\U000e0020-\U000e007e]{1,12}\U000e007f)?"
+)
+_EMOJI = re.compile(
+    f"[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f?\u20e3|{_PICTURE}(?:\u200d{_PICTURE}){{0,9}}"
+)
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -197,13 +208,9 @@ def checked_person(person: Person) -> Person:
 
 
 def checked_emoji(emoji: str) -> str:
-    """One emoji. Raises `SurfaceError` for anything that isn't a short run of visible characters."""
+    """One emoji. Raises `SurfaceError` for anything else."""
     emoji = clean_text(emoji).strip()
-    visible = all(
-        not c.isspace() and c not in _BIDI and unicodedata.category(c) not in ("Cc", "Co", "Cn")
-        for c in emoji
-    )
-    if not emoji or len(emoji) > MOST_EMOJI or not visible:
+    if len(emoji) > MOST_EMOJI or _EMOJI.fullmatch(emoji) is None:
         raise SurfaceError("that is not an emoji to react with.", "Use one emoji, such as ✅.")
     return emoji
 

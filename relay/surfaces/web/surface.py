@@ -98,7 +98,15 @@ class WebSurface:
             elif isinstance(event, ReactionEvent):
                 await events.reaction(event)
             else:
-                await events.choice(event)
+                told = await events.choice(event)
+                if told:  # for who clicked, and for nobody else
+                    self._chat.announcements.announce(
+                        "answered",
+                        place=event.place,
+                        message=event.message,
+                        person=event.person.id,
+                        text=told,
+                    )
         except RelayError as error:
             if error.kind != "permanent":
                 raise

@@ -137,6 +137,34 @@ async def test_a_message_said_right_before_a_kill_is_answered_after_it(tmp_path:
         assert [said.count(f"number {n}.") for n in range(6)] == [1] * 6
 
 
+async def test_whoever_a_cut_off_turn_was_for_is_still_whom_the_answer_is_for(tmp_path: Path) -> None:
+    async with living(tmp_path, busy="queue") as relay:
+        relay.work.mkdir(exist_ok=True)
+        await relay.say("!watch notes --file notes.md --window 0s")
+        await relay.watching("notes")
+        await relay.say("slow 20")
+        await relay.turn_runs()
+        (relay.work / "notes.md").write_text("new\n")
+        await relay.until_logged("watch.fired")
+        said = await relay.say("say and this\nslow 30")
+        await relay.until_logged("turn.started", 2)
+        await relay.restart(kill=True)
+        answer = await relay.seen("and this")
+        assert answer["text"].startswith("↳ triggered by watch «notes»")
+        assert "+new" in answer["text"]
+        assert answer["reply_to"] == said.message
+        await relay.quiet()
+        for times, again in enumerate((said.message, answer["id"]), 2):
+            await relay.react(again, "🔁")
+            retried = await relay.seen("and this", times=times)
+            assert retried["text"].startswith("↳ triggered by watch «notes»"), (
+                "run again, it is still that watch"
+            )
+        await relay.say("!retry")
+        retried = await relay.seen("and this", times=4)
+        assert retried["text"].startswith("↳ triggered by watch «notes»")
+
+
 async def test_what_joined_a_turn_goes_on_as_often_as_any_other(tmp_path: Path) -> None:
     async with living(tmp_path) as relay:
         await relay.say("say begun\nslow 3000")

@@ -125,6 +125,29 @@ async def test_a_message_takes_no_endless_reactions(chat: LocalChat, ada: Person
         await chat.react_as(ada, "main", message, "✅", add=True)
 
 
+# fmt: off
+EMOJI = (
+    "✅", "❤️", "🛑", "👍🏽", "👩🏽\u200d💻", "🇩🇪", "1️⃣", "#\u20e3", "🏴\U000e0067\U000e0062\U000e007f", "‼️", "✏️",
+    "🏳️\u200d🌈", "\U0001fae8",
+)
+NO_EMOJI = (
+    "", "hello", "<b>", "x", "1", "#", "✅✅", "✅ ✅", "✅x", "x✅", "🇩", "\u200d", "\ufe0f", "✅\u200d", "é",
+    "漢", "€", "✅\n✅",
+)
+# fmt: on
+
+
+@pytest.mark.parametrize("emoji", EMOJI, ids=ascii)
+def test_each_kind_of_emoji_is_one(emoji: str) -> None:
+    assert checked_emoji(emoji) == emoji
+
+
+@pytest.mark.parametrize("text", NO_EMOJI, ids=ascii)
+def test_what_is_not_one_emoji_is_no_reaction(text: str) -> None:
+    with pytest.raises(SurfaceError, match="not an emoji"):
+        checked_emoji(text)
+
+
 async def test_paging_goes_back_to_the_first_message(chat: LocalChat, ada: Person) -> None:
     said = [await chat.post_as(ada, "main", f"{n}") for n in range(23)]
     await chat.post_as(ada, "side", "elsewhere")

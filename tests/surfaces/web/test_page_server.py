@@ -268,6 +268,7 @@ async def test_a_wrong_request_is_refused_with_a_sentence(served: Served) -> Non
         ("post", [], 400),
         ("react", {"place": "main", "message": "m99", "emoji": "✅", "set": True}, 404),
         ("react", {"place": "main", "message": "m1", "emoji": "", "set": True}, 400),
+        ("react", {"place": "main", "message": "m1", "emoji": "<b>", "set": True}, 400),
         ("react", {"place": "main", "message": "m1", "emoji": "✅", "set": "yes"}, 400),
         ("choose", {"place": "main", "message": "m1", "card": "k", "value": "v"}, 404),
         ("thread", {"room": "main/t1", "title": "x"}, 404),
@@ -277,6 +278,17 @@ async def test_a_wrong_request_is_refused_with_a_sentence(served: Served) -> Non
         assert answer.status_code == status, (path, body, answer.text)
         assert sentence(answer)
     assert len(await served.chat.messages("main")) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [rb'{"place": "main", "text": "a\ud800b"}', b'{"text": "\xed\xa0\x80"}'], ids=ascii
+)
+async def test_half_a_character_is_refused_as_that(served: Served, content: bytes) -> None:
+    answer = await served.client.post(
+        "/api/post", content=content, headers={"Content-Type": "application/json"}
+    )
+    assert answer.status_code == 400
+    assert "holds half a character" in sentence(answer)
 
 
 async def test_what_isnt_json_is_refused(served: Served) -> None:

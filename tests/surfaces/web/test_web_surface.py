@@ -12,6 +12,7 @@ from relay.clock import SystemClock
 from relay.errors import BadInteraction, StoreUnavailable
 from relay.surfaces.surface import (
     Choice,
+    ChoiceEvent,
     LiveView,
     MessageEvent,
     OutgoingPost,
@@ -70,6 +71,33 @@ async def test_what_people_do_comes_in_order_one_at_a_time(
         tasks.cancel_scope.cancel()
     assert listener.got == [*said, reacted, chosen]
     assert [place.place for place in listener.places[0]] == ["main", "side"]
+
+
+class Refuser(Listener):
+    """Takes every click and says that it did not count."""
+
+    async def choice(self, event: ChoiceEvent) -> str | None:
+        self.got.append(event)
+        return "Not yours."
+
+
+async def test_what_a_click_is_answered_is_told_with_who_clicked(
+    chat: LocalChat, clock: SystemClock, ada: Person
+) -> None:
+    surface, listener = fits(chat, clock, Refuser())
+    card = await chat.post("main", OutgoingPost("May I?", card="k", choices=(Choice("y", "Yes"),)), "n")
+    subscription = chat.announcements.subscribe()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(surface.run, listener)
+        await chat.choose_as(ada, "main", card, "k", "y")
+        told: list[dict[str, object]] = []
+        with anyio.fail_after(30):
+            while not told:
+                lines = map(orjson.loads, await subscription.batch())
+                told = [line for line in lines if line["kind"] == "answered"]
+        tasks.cancel_scope.cancel()
+    wanted = {"kind": "answered", "place": "main", "message": card, "person": "ada", "text": "Not yours."}
+    assert told == [wanted]
 
 
 async def test_our_own_posts_and_reactions_dont_come_back(

@@ -2,6 +2,7 @@
 
 import { Attachments } from "./attachments.js";
 import { byId, h } from "./dom.js";
+import { keepDraft, keptDraft } from "./drafts.js";
 import { excerpt } from "./message.js";
 import { post } from "./server.js";
 
@@ -11,12 +12,14 @@ export class Composer {
     this.drafts = new Map(); // place → what was written there and not sent
     this.replies = new Map(); // place → the message that is answered
     this.edits = new Map(); // place → the message that is written anew
+    this.restored = new Set(); // places whose kept draft was looked for
     this.sending = new Set(); // places with a message on its way
     this.tried = new Map(); // place → {key, nonce}: sent again after a lost answer, it is the same message
     this.attachments = new Attachments(model, (reason) => this.fail(reason));
     this.text = byId("text");
     this.text.addEventListener("input", () => {
       this.drafts.set(model.current, this.text.value);
+      this.keep(model.current);
       this.grow();
     });
     this.text.addEventListener("keydown", (event) => this.key(event));
@@ -40,8 +43,30 @@ export class Composer {
   put(text) {
     this.text.value = text;
     this.drafts.set(this.model.current, text);
+    this.keep(this.model.current);
     this.grow();
     this.text.focus();
+  }
+
+  keep(place) {
+    const { attached, ...tried } = this.tried.get(place) ?? {};
+    keepDraft(place, {
+      text: this.drafts.get(place) ?? "",
+      reply: this.replies.get(place),
+      edit: this.edits.get(place),
+      tried: tried.nonce && !attached?.length ? tried : undefined,
+    });
+  }
+
+  // What this tab kept of an earlier page, once a place.
+  restore(place) {
+    if (!place || this.restored.has(place)) return;
+    this.restored.add(place);
+    const { text, reply, edit, tried } = keptDraft(place);
+    if (text) this.drafts.set(place, text);
+    if (reply) this.replies.set(place, reply);
+    if (edit) this.edits.set(place, edit);
+    if (tried) this.tried.set(place, { ...tried, attached: [] });
   }
 
   grow() {
@@ -50,6 +75,7 @@ export class Composer {
   }
 
   show() {
+    this.restore(this.model.current);
     this.text.value = this.drafts.get(this.model.current) ?? "";
     this.showName();
     this.grow();
@@ -81,6 +107,7 @@ export class Composer {
     this.edits.delete(this.model.current);
     if (message) this.replies.set(this.model.current, message);
     else this.replies.delete(this.model.current);
+    this.keep(this.model.current);
     this.showReply();
     this.text.focus();
   }
@@ -120,6 +147,7 @@ export class Composer {
     const key = `${reply_to} ${text}`, before = this.tried.get(place);
     const same = before?.key === key && before.attached.length === attached.length && before.attached.every((one, i) => one === attached[i]);
     if (!same) this.tried.set(place, { key, attached, nonce: crypto.randomUUID() });
+    this.keep(place);
     this.sending.add(place);
     this.showSending();
     this.fail("");
@@ -147,6 +175,7 @@ export class Composer {
     const here = place === this.model.current;
     const now = here ? this.text.value : this.drafts.get(place) ?? "";
     if (now === text) this.drafts.delete(place); // else it was written on meanwhile
+    this.keep(place);
     if (!here) return;
     if (now === text) this.text.value = "";
     this.grow();

@@ -86,7 +86,8 @@ export class Conversation {
     this.following(() => {
       if (old) {
         const focused = old.contains(document.activeElement) && position(old, document.activeElement);
-        const drawn = this.draw(message);
+        const drawn = this.draw(message), reason = drawn.querySelector(".reason");
+        if (reason) reason.value = old.querySelector(".reason")?.value ?? "";
         old.replaceWith(drawn);
         if (focused !== false) drawn.querySelectorAll("button, input")[focused]?.focus();
       } else {

@@ -27,6 +27,7 @@ export function drawMessage(message, { model, actions, open }) {
     body(message, open),
     files(message, actions),
     card(message, actions),
+    message.answer && h("p", { class: "refused answer", role: "alert", dir: "auto" }, message.answer),
     message.refused && h("p", { class: "refused", role: "alert" }, `The relay refused this: ${message.refused}`),
     reactions(message, model, actions),
   );
@@ -120,21 +121,18 @@ function files(message, actions) {
   return list;
 }
 
-// A closed card has nothing to click; its text tells how it ended.
+// A closed card has nothing to click; its text tells how it ended. Of a click nothing is shown until it counts.
 function card(message, actions) {
   if (!message.card || !message.card_open) return null;
-  const { chosen } = message;
   const reason = h("input", { type: "text", class: "reason", maxlength: "2000", "aria-label": "Reason", placeholder: "Reason (optional)" });
   const row = h("div", { class: "row" });
   for (const choice of message.choices) {
-    const picked = chosen.value === choice.value;
     row.append(h("button", {
-      type: "button", class: "choice", "aria-pressed": picked ? "true" : "false",
+      type: "button", class: "choice",
       onclick: () => actions.choose(message, choice, reason.value, row),
     }, h("bdi", {}, choice.label)));
   }
-  return h("div", { class: "card", role: "group", "aria-label": "Decision" }, row, reason,
-    chosen.label && h("p", { class: "outcome" }, h("bdi", {}, chosen.name), " chose ", h("bdi", {}, chosen.label)));
+  return h("div", { class: "card", role: "group", "aria-label": "Decision" }, row, reason);
 }
 
 function reactions(message, model, actions) {

@@ -88,6 +88,11 @@ export class Model extends EventTarget {
     if (place === this.current) this.changed("message", { message, fresh: false });
   }
 
+  // What a click was answered is over when its card is decided.
+  overtaken({ place, id, card_open }) {
+    return this.conversations.get(place)?.messages.get(id)?.card_open && !card_open ? { answer: "" } : {};
+  }
+
   removeMessage(place, id) {
     if (this.conversations.get(place)?.messages.delete(id) && place === this.current) this.changed("removed", { id });
   }
@@ -97,13 +102,15 @@ export class Model extends EventTarget {
       case "message":
         return this.addMessage(line.message);
       case "edited":
-        return this.changeMessage(line.message.place, line.message.id, line.message);
+        return this.changeMessage(line.message.place, line.message.id, { ...line.message, ...this.overtaken(line.message) });
       case "deleted":
         return this.removeMessage(line.place, line.message);
       case "reaction":
         return this.changeMessage(line.place, line.message, { reactions: line.reactions });
       case "refused":
         return this.changeMessage(line.place, line.message, { refused: `${line.error} ${line.advice}`.trim() });
+      case "answered": // a click that did not count: told to who clicked
+        return line.person === this.me.id && this.changeMessage(line.place, line.message, { answer: line.text });
       case "thread":
         return this.addPlace(line.place);
       case "live":

@@ -43,6 +43,8 @@ const actions = {
     return post("/api/react", { place: message.place, message: message.id, emoji, set: !mine });
   }),
   async choose(message, choice, reason, row) {
+    message.answer = "";
+    row.closest("article").querySelector(".answer")?.remove();
     for (const button of row.children) button.disabled = true; // until the answer draws the card again
     await attempt(() => post("/api/choose", { place: message.place, message: message.id, card: message.card, value: choice.value, reason }));
     for (const button of row.children) button.disabled = false;
