@@ -214,6 +214,8 @@ class Sending:
         if not stands:
             return None
         first = stands[0]
+        if self._ahead(stands):
+            return Outcome("waiting", first.scope)
         if first.verb == PostRequested.VERB:
             return await self._posted(stands)
         if first.redacted:
@@ -221,15 +223,20 @@ class Sending:
         if first.read(ChannelMessage).command is not None:
             return Outcome("done", first.scope, "command")
         prompts = await store.by_outside(f"prompt:{first.id}")
+        ahead = self._ahead(prompts)
         lane = self._parts.engine.view.of(Turns).lane(first.scope)
         waits = any(first.id in waiting.sources for waiting in lane.waiting)
-        if not prompts or waits or any(prompt.id in lane.over for prompt in prompts):
+        if not prompts or ahead or waits or any(prompt.id in lane.over for prompt in prompts):
             return Outcome("waiting", first.scope)
         took = await store.by_outside(f"took:{first.id}")
         if not took:
             return Outcome("dropped", first.scope, reason=texts_coming_in.SEND_DROPPED)
         turn = took[-1].id if took[-1].verb == TurnStarted.VERB else took[-1].read(TurnSteered).turn
         return await self._ended(first, turn)
+
+    def _ahead(self, found: list[Interaction]) -> bool:
+        """Whether the store holds them and the folds don't know them yet: what the folds say is not of them then."""
+        return any(i.seq > self._parts.engine.head for i in found)
 
     async def _ended(self, first: Interaction, turn: str) -> Outcome:
         store = self._parts.engine.store

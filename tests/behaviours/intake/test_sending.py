@@ -1,5 +1,6 @@
 """What a program sends becomes a turn or a post exactly once for its key, and people see that a program sent it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -18,6 +19,8 @@ from relay.behaviours.intake.sending import (
     UnknownTarget,
 )
 from relay.errors import StoreUnavailable, SurfaceError
+from relay.ledger.store import Group
+from relay.ledger.store import Outcome as Outcome_
 
 pytestmark = pytest.mark.anyio
 
@@ -276,3 +279,27 @@ async def test_programs_do_not_let_bots_go_on(tmp_path: Path) -> None:
         await relay.say("say hi")
         await relay.seen("hi")
         assert "web:main" not in guard.state.talks
+
+
+async def test_what_is_written_and_not_folded_yet_counts_as_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is ahead of the folds for a moment: a prompt that they don't know yet was not dropped."""
+    async with living(tmp_path) as relay:
+        append, written, on = relay.store.append, anyio.Event(), anyio.Event()
+
+        async def late(groups: Sequence[Group]) -> list[Outcome_]:
+            found = await append(groups)
+            if any(i.verb == "turn.prompted" for group in groups for i in group.records):
+                written.set()
+                await on.wait()
+            return found
+
+        monkeypatch.setattr(relay.store, "append", late)
+        await send(relay, "say hello")
+        with anyio.fail_after(60):
+            await written.wait()
+        meanwhile = await Sending(relay.relay.parts).outcome("k1", 0)
+        on.set()
+        assert meanwhile == Outcome("waiting", "web:main")
+        assert list((await settled(relay)).texts) == ["hello"]
