@@ -91,6 +91,14 @@ def parser() -> argparse.ArgumentParser:
     )
     why.add_argument("--state", type=Path, metavar="DIR")
     why.add_argument("--config", type=Path, metavar="FILE")
+    doctor = commands.add_parser(
+        "doctor", help="look what is missing, and say how to mend it; changes nothing"
+    )
+    doctor.add_argument(
+        "--discord", action="store_true", help="look at the bot, its rooms and permissions too"
+    )
+    doctor.add_argument("--config", type=Path, metavar="FILE")
+    doctor.add_argument("--state", type=Path, metavar="DIR")
     return top
 
 
@@ -106,6 +114,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             from relay import send
 
             return send.run(arguments)
+        if arguments.command == "doctor":
+            from relay import app, doctor
+            from relay.masking import Masker, configure
+
+            configure(sys.stderr, logging.ERROR, Masker())
+            options = app.Options(config=arguments.config, state=arguments.state, say=_say)
+            return doctor.run(options, discord=arguments.discord)
         from relay import history
 
         code = history.run(arguments)

@@ -36,6 +36,7 @@ from relay.config_model import (
     Room,
     role_of,
     state_folder,
+    with_direct_room,
 )
 from relay.config_source import SourceMistake, scan
 from relay.errors import ConfigError
@@ -262,7 +263,7 @@ def _loaded(path: Path, data: bytes, *, runtimes: Collection[str], now_ms: int, 
             lines.append(f"… and {len(found) - MOST_MISTAKES} more.")
         raise ConfigError("\n".join(lines), _ADVICE)
     digest = hashlib.sha256(data).hexdigest()
-    return Loaded(checked.access, path, digest, checked.said)
+    return Loaded(with_direct_room(checked.access), path, digest, checked.said)
 
 
 def _told(name: str, line: int, mistake: Mistake) -> str:

@@ -324,6 +324,27 @@ class Access(Part):
         return self.rooms.get(room_id)
 
 
+DIRECT_ROOM = "dm:"
+"""The room of the owner's direct messages."""
+
+
+def with_direct_room(access: Access) -> Access:
+    """The config with a room for the owner's direct messages, where there can be some and the file names none: the
+    agent and the workspace of the first room on Discord, with the preset `strict`."""
+    if DIRECT_ROOM in access.rooms or access.surfaces.discord is None or "discord" not in access.owner:
+        return access
+    like = next((room for name, room in access.rooms.items() if name.startswith("discord:")), None)
+    like = like or next(iter(access.rooms.values()))
+    direct = Room(
+        label="direct messages",
+        agent=like.agent,
+        workspace=like.workspace,
+        require_mention=False,
+        profile=Profile(preset="strict"),
+    )
+    return access.model_copy(update={"rooms": {**access.rooms, DIRECT_ROOM: direct}})
+
+
 def state_folder(access: Access, env: Mapping[str, str], home: Path) -> Path:
     """The folder of the record: the config's, or `relay` in the user's folder for state."""
     if access.state is not None:
@@ -343,7 +364,7 @@ def role_of(access: Access, room_id: str, surface: str, person_id: str, *, bot: 
     room = access.room(room_id)
     if not bot and (owner or (person_id and access.owner.get(surface) == person_id)):
         return "owner"
-    if room is None or room_id == "dm:" or not person_id:
+    if room is None or room_id == DIRECT_ROOM or not person_id:
         return "stranger"
     if _named(access.peers, surface, person_id) in room.peers:
         return "peer"

@@ -328,6 +328,14 @@ def workbench_card(until: str) -> str:
     return f"🔐 a card waits for an answer until {until}"
 
 
+def workbench_cancel(name: str) -> str:
+    return f"✖ Cancel {inline(name, 60)}"
+
+
+def workbench_unpinned(why: str) -> str:
+    return f"\n-# Not pinned: {inline(why, 300)}"
+
+
 def workbench_rest(lines: int) -> str:
     return f"… and {plural(lines, 'line')} more"
 

@@ -3,7 +3,7 @@
 Floors from the ground up. A module imports only from floors under its own, or from its own room on its own
 floor; on the floors of verbs and concepts a behaviour may import another's, without a circle.
 
-    CLOCK      relay, relay.clock, relay.errors, relay.masking
+    CLOCK      relay, relay.clock, relay.errors, relay.finding, relay.masking
     LEDGER     relay.ledger.*
     FURNITURE  relay.behaviours and the files right in it
     PURE       relay.texts*, relay.wording, permissions.profile, watch_supervisor.spec, .gate, notebook_bridge.model
@@ -11,7 +11,7 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
     RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
     ACTING     behaviours' reconciler.py, the adapters in relay.surfaces and relay.agents, relay.tools
-    APP        relay.app, relay.cli, relay.history, relay.script, relay.send
+    APP        relay.app, relay.cli, relay.doctor, relay.history, relay.script, relay.send
 """
 
 import ast
@@ -92,7 +92,7 @@ class House:
     def place(self, module: str) -> Place | None:
         """The place of a module; None for one that the architecture gives no floor."""
         match module.split("."):
-            case ["relay"] | ["relay", "clock" | "errors" | "masking"]:
+            case ["relay"] | ["relay", "clock" | "errors" | "finding" | "masking"]:
                 return Place(Floor.CLOCK, "clock")
             case ["relay", "ledger", *_]:
                 return Place(Floor.LEDGER, "ledger")
@@ -128,7 +128,7 @@ class House:
                 return Place(Floor.ACTING, f"{port} {adapter.split('_')[0]}")
             case ["relay", "tools", *_]:
                 return Place(Floor.ACTING, "tools")
-            case ["relay", "app" | "cli" | "history" | "script" | "send" | "__main__", *_]:
+            case ["relay", "app" | "cli" | "doctor" | "history" | "script" | "send" | "__main__", *_]:
                 return Place(Floor.APP, "app")
             case ["watch_supervisor" | "notebook_bridge" as package, *_]:
                 return Place(Floor.ACTING, package)

@@ -6,18 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from relay.behaviours.commands import Command
 from relay.ledger.fold import Concept, Furniture, Rule
 from relay.ledger.interaction import Payload
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A `!word` that people type. `late_ok` is never true: what was said while no relay listened does not act."""
-
-    word: str
-    usage: str
-    about: str
-    owner_only: bool = False
+__all__ = ["Behaviour", "Command", "collect"]
 
 
 @dataclass(frozen=True, slots=True)

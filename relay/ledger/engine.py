@@ -42,6 +42,7 @@ log = logging.getLogger("relay.ledger")
 class _Admission:
     group: Group
     done: anyio.Event | None = None
+    only_if: Callable[[], bool] | None = None
     outcome: Outcome | None = None
     error: RelayError | None = None
 
@@ -142,11 +143,16 @@ class Engine:
 
     # -- admitting --------------------------------------------------------------------------------------------------
 
-    async def admit(self, *drafts: Draft, fence: int | None = None) -> list[Interaction]:
+    async def admit(
+        self, *drafts: Draft, fence: int | None = None, only_if: Callable[[], bool] | None = None
+    ) -> list[Interaction]:
         """Record the drafts together; returns the records that stand, durable and folded.
 
         A key that stands already gives back its first record. Raises `BadInteraction` for a draft outside the domain,
         `Fenced` when `fence` is not the epoch, `StoreUnavailable` when the disk refuses: nothing was recorded then.
+
+        `only_if` is asked right before the drafts are written, when all that was admitted before them is folded and
+        what the rules drafted from it is too. When it says no, nothing is recorded and nothing returned.
         """
         now = self.clock.now_ms()
         records = tuple(self._prepared(draft, now) for draft in drafts)
@@ -156,14 +162,16 @@ class Engine:
         if self._replaced is not None:
             self._slots.release()
             raise self._replaced
-        admission = _Admission(Group(records, self._fence if fence is None else fence), anyio.Event())
+        group = Group(records, self._fence if fence is None else fence)
+        admission = _Admission(group, anyio.Event(), only_if)
         self._queue.append(admission)
         self._work.set()
         assert admission.done is not None
         await admission.done.wait()
         if admission.error is not None:
             raise admission.error
-        assert admission.outcome is not None
+        if admission.outcome is None:  # `only_if` said no
+            return []
         if admission.outcome.fenced:
             raise Fenced(TAKEN_OVER)
         return list(admission.outcome.stands)
@@ -204,6 +212,8 @@ class Engine:
                 await self._rest()
                 continue
             batch = self._take()
+            if not batch:
+                continue
             failed = True
             with anyio.CancelScope(shield=True):
                 failed = await self._commit(batch)
@@ -221,8 +231,25 @@ class Engine:
     def _take(self) -> list[_Admission]:
         batch: list[_Admission] = []
         while len(batch) < BATCH and (self._drafts or self._queue):
-            batch.append(self._drafts.popleft() if self._drafts else self._queue.popleft())
+            line = self._drafts or self._queue
+            if line[0].only_if is not None and batch:
+                break  # what comes before it must be folded, and followed by the rules, before it is asked
+            admission = line.popleft()
+            if self._stands(admission):
+                batch.append(admission)
         return batch
+
+    def _stands(self, admission: _Admission) -> bool:
+        """Whether it is still wanted; who waits for one that isn't is told."""
+        try:
+            if admission.only_if is None or admission.only_if():
+                return True
+        except RelayError as error:  # a fold that stands still can't be asked
+            admission.error = error
+        self._slots.release()
+        assert admission.done is not None
+        admission.done.set()
+        return False
 
     async def _commit(self, batch: list[_Admission]) -> bool:
         """Write a batch, fold it, tell those who wait. True when the store refused and the drafts wait again."""
@@ -355,6 +382,7 @@ class Engine:
         """A clean stop: cursors and checkpoints are written. The committer must have ended."""
         with anyio.CancelScope(shield=True):
             while self._drafts or self._queue:
-                if await self._commit(self._take()):
+                batch = self._take()
+                if batch and await self._commit(batch):
                     break
             await self._tidy(checkpoint=True)

@@ -10,7 +10,7 @@ there at boot, and what was owed then starts paced.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -55,9 +55,9 @@ class Held:
     def clock(self) -> Clock:
         return self.engine.clock
 
-    async def admit(self, *drafts: Draft) -> list[Interaction]:
+    async def admit(self, *drafts: Draft, only_if: Callable[[], bool] | None = None) -> list[Interaction]:
         """As `Engine.admit`, fenced by the lease."""
-        return await self.engine.admit(*drafts, fence=self.lease.fence)
+        return await self.engine.admit(*drafts, fence=self.lease.fence, only_if=only_if)
 
 
 class Reconciler(Protocol):

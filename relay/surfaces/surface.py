@@ -7,9 +7,11 @@ of the surface. A surface never decides who may do what, and never drops a messa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from relay.behaviours.commands import Command, Suggestion, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,22 @@ class ChoiceEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandEvent:
+    """A command that somebody filled in. `event` is the surface's id of that; `message` is the one that stands for it
+    in its place. `late`: whoever used it was told meanwhile that it failed."""
+
+    place: Place
+    message: str
+    position: int
+    event: str
+    person: Person
+    name: str
+    values: Mapping[str, Value]
+    sent_at: int
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OutgoingPost:
     """What is to be seen in a place. `card` and `choices` make it a card; `ping` says who is called; nobody else."""
 
@@ -204,6 +222,24 @@ class SurfaceEvents(Protocol):
         """What to tell the one who clicked, and nobody else; None when the click counts."""
         ...
 
+    def offered(self) -> Sequence[Command]:
+        """The commands that a surface may offer to be filled in."""
+        ...
+
+    def suggestions(
+        self, place: Place, person: Person, name: str, option: str, typed: str
+    ) -> Sequence[Suggestion]:
+        """What an option may be filled in with; nothing for who may not use the command there."""
+        ...
+
+    def refuses(self, place: Place, person: Person, name: str, values: Mapping[str, Value]) -> str | None:
+        """What to tell the one who used a command, and nobody else; None when it is to be brought. Never waits."""
+        ...
+
+    async def command(self, event: CommandEvent) -> str:
+        """What its message is to say, once it is durable."""
+        ...
+
     async def deleted(self, place: str, message: str) -> None:
         """A message, ours or a person's, is gone."""
         ...
@@ -238,8 +274,18 @@ class Surface(Protocol):
         """Post once: the same nonce again gives the id of the first message. Returns the message's id."""
         ...
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
-        """Another text for one of our messages; `close_card` takes its buttons away."""
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
+        """Another text for one of our messages; `close_card` takes its buttons away. With `card` its buttons become
+        those of `choices`: only where `pins` says so, since nothing else changes them."""
         ...
 
     async def pin(self, place: str, message: str) -> None:

@@ -333,3 +333,20 @@ def test_in_code_times_are_milliseconds() -> None:
         }
     )
     assert access.limits.turn_silence == 50
+
+
+def test_the_owner_s_direct_messages_have_a_strict_room_where_none_is_named(
+    write: Callable[[object], Path],
+) -> None:
+    value = small()
+    assert "dm:" not in read(write(value)).access.rooms
+    value["owner"] = {"discord": "100000000000000001"}
+    assert "dm:" not in read(write(value)).access.rooms, "there is no Discord"
+    value["surfaces"] = {"discord": {}}
+    value["rooms"]["discord:200000000000000001"] = {"agent": "scout", "workspace": "x"}
+    rooms = read(write(value)).access.rooms
+    assert rooms["dm:"].profile.preset == "strict"
+    assert rooms["dm:"].workspace == rooms["discord:200000000000000001"].workspace
+    assert not rooms["dm:"].require_mention
+    value["rooms"]["dm:"] = {"agent": "scout", "workspace": "y", "profile": {"preset": "auto"}}
+    assert read(write(value)).access.rooms["dm:"].profile.preset == "auto"

@@ -91,11 +91,11 @@ def torn_end() -> None:
     """A turn's replies and its end are two transactions."""
     whole = Held.admit
 
-    async def torn(self: Held, *drafts: Any) -> Any:
+    async def torn(self: Held, *drafts: Any, **more: Any) -> Any:
         if len(drafts) > 1 and drafts[-1].payload.VERB == "turn.ended":
             await whole(self, *drafts[:-1])
             return await whole(self, drafts[-1])
-        return await whole(self, *drafts)
+        return await whole(self, *drafts, **more)
 
     Held.admit = torn
 

@@ -15,6 +15,7 @@ from relay.clock import Clock
 from relay.errors import SurfaceError
 from relay.surfaces.surface import (
     Capabilities,
+    Choice,
     LiveView,
     MessageEvent,
     OutgoingPost,
@@ -115,11 +116,22 @@ class ChatInMemory:
             self.nonces[nonce] = said.id
         return self.nonces[nonce]
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
         index = await self._ours(place, message)
         if self.said[index].person is not None:
             raise SurfaceError("that message is not ours.")
         post = replace(self.said[index].post, text=text)
+        if card:
+            post = replace(post, card=card, choices=tuple(choices))
         self.said[index] = replace(self.said[index], post=replace(post, choices=()) if close_card else post)
 
     async def pin(self, place: str, message: str) -> None:

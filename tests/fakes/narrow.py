@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from fakes.living import FastClock, ToldWhenReady
 
 from relay.errors import SurfaceError
-from relay.surfaces.surface import Capabilities, OutgoingPost
+from relay.surfaces.surface import Capabilities, Choice, MessageEvent, OutgoingPost
 from relay.surfaces.web.chat import LocalChat
 
 
@@ -20,6 +21,10 @@ class Narrow:
     pinned: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     edits: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """(when, text)"""
+    no_edits: str = ""
+    """Why nothing can be edited."""
+    refused: int = 0
+    """How many edits were refused for that."""
     gone: set[str] = field(default_factory=set[str])
     """Messages that somebody deleted."""
     locked: dict[str, str] = field(default_factory=dict[str, str])
@@ -50,12 +55,27 @@ class _Surface(ToldWhenReady):
         self._there(message)
         self._narrow.pinned.append((place, message))
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
         self._there(message)
+        if self._narrow.no_edits:
+            self._narrow.refused += 1
+            raise SurfaceError(self._narrow.no_edits)
         if len(text) > self._narrow.limit:
             raise SurfaceError(f"{len(text)} characters are too many.")
         await super().edit(place, message, text, close_card=close_card)
         self._narrow.edits.append((self._now(), text))
+
+    async def look(self, place: str, message: str) -> MessageEvent | None:
+        return None if message in self._narrow.gone else await super().look(place, message)
 
     def _there(self, message: str) -> None:
         if message in self._narrow.gone:

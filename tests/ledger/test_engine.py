@@ -53,6 +53,32 @@ async def test_the_same_key_gives_the_first_record_and_folds_nothing_again():
         assert len(await keys(store, "test.answered")) == 1
 
 
+async def test_what_is_wanted_only_if_something_still_holds_sees_all_that_came_before_it():
+    """Asked when what was admitted before it, and what the rules drafted from that, is durable and folded."""
+    store = MemoryStore()
+    async with running(await booted(store)) as engine:
+        seen: list[tuple[int, int]] = []
+        told: list[list[Interaction]] = []
+
+        def asked() -> bool:
+            seen.append((engine.view.of(Sum).state.total, engine.head))
+            return engine.view.of(Sum).state.total < 10
+
+        async def say(key: str, number: int, only_if: bool) -> None:
+            told.append(await engine.admit(draft(key, number=number), only_if=asked if only_if else None))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(say, "one", 5, False)
+            tasks.start_soon(say, "two", 3, True)
+            tasks.start_soon(say, "three", 4, False)
+            tasks.start_soon(say, "four", 100, True)
+        await quiet(engine)
+        assert seen == [(5, 2), (12, 6)], "each with the answer that a rule drafted"
+        assert sorted(len(records) for records in told) == [0, 1, 1, 1]
+        assert await keys(store) == ["one", "two", "three"]
+        assert engine.view.of(Sum).state.total == 12
+
+
 async def test_of_many_who_say_the_same_at_once_one_is_recorded_and_all_are_told():
     async with running(await booted(MemoryStore())) as engine:
         told: list[str] = []

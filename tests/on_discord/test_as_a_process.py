@@ -17,7 +17,7 @@ from fakes.discord.model import App
 pytestmark = pytest.mark.anyio
 
 HERE = Path(__file__).parent
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 @dataclass
@@ -108,6 +108,24 @@ async def test_killed_and_started_again_it_answers_everything_once(machine: Mach
     for kept in (machine.folder / "state").rglob("*"):
         if kept.is_file():
             assert machine.bot.token.encode() not in kept.read_bytes()
+
+
+async def test_killed_as_its_workbench_is_posted_it_has_one_all_the_same(machine: Machine) -> None:
+    server, room = machine.server, machine.room
+
+    def texts() -> str:
+        return "\n".join(room.texts("relay"))
+
+    async with machine.relay():
+        machine.olga.say(room, f"<@{machine.bot.id}> !watch notes --file notes.md")
+        await server.until(lambda: "Watching «notes»" in texts(), within=PATIENCE_S)
+        hold = server.faults.hold("POST", f"/channels/{room.id}/messages", after=True)
+        await server.until(lambda: "📌" in texts(), within=PATIENCE_S)
+    hold.open()
+    async with machine.relay():
+        (machine.folder / "work" / "notes.md").write_text("changed\n")
+        await server.until(lambda: "· 1 fire" in texts(), within=PATIENCE_S)
+        assert texts().count("📌") == 1
 
 
 async def test_without_its_token_discord_is_not_started_and_that_is_said_once(machine: Machine) -> None:

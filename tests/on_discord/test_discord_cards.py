@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from town import Town, town
 
+from relay.config import Person as Known
+
 pytestmark = pytest.mark.anyio
 
 ASK = "ask rm -rf build\nsay after"
@@ -39,6 +41,11 @@ async def test_a_wrong_person_s_click_changes_nothing_and_gets_a_private_no(tmp_
             await here.server.until(lambda c=click: len(c.followups) == 1)
             assert click.followups[0].private
             assert "Nothing was changed" in click.followups[0].text
+        (of_ada,) = await here.log("approval.refused")
+        assert of_ada.body["by"] == "Ada"
+        (of_zoe,) = await here.log("channel.click_refused")
+        assert (of_zoe.body["person"], of_zoe.body["choice"]) == (str(here.zoe.id), "allow")
+        assert (of_zoe.role, of_zoe.actor) == ("stranger", f"person:discord:{here.zoe.id}")
         here.ada.react(card, "✅")
         await here.server.until(lambda: True)
         assert (await here.card()).buttons
@@ -47,20 +54,39 @@ async def test_a_wrong_person_s_click_changes_nothing_and_gets_a_private_no(tmp_
         await decided(here, "❌ Denied by Olga")
 
 
+async def test_a_stranger_who_clicks_on_and_on_fills_no_ledger_and_decides_nothing(tmp_path: Path) -> None:
+    async with town(tmp_path, approvers=("owner", "zoe")) as here:
+        here.server.world.rules.ack_within = 600.0
+        known = Known(discord=str(here.zoe.id))
+        here.access = here.access.model_copy(update={"people": {**here.access.people, "zoe": known}})
+        async with here.away():
+            pass
+        here.ask(ASK)
+        card = await here.card()
+        for label in ("✅ Allow once", "❌ Deny") * 3:
+            click = here.zoe.click(card, label)
+            await here.server.until(lambda c=click: len(c.followups) == 1, within=30.0)
+            assert "Nothing was changed" in click.followups[0].text
+        assert len(await here.log("channel.click_refused")) == 2
+        assert await here.log("channel.chosen") == []
+        assert await here.log("approval.closed") == []
+        assert (await here.card()).buttons
+
+
 async def test_a5_after_a_restart_no_button_is_left_that_does_nothing(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         here.ask(ASK)
         first = await here.card()
         async with here.away():
             pass
-        await here.server.until(lambda: len([one for one in here.room.seen() if "🔐" in one.text]) == 2)
-        await here.server.until(lambda: len([one for one in here.room.seen() if one.buttons]) == 1)
+        await here.server.until(lambda: len([text for text in here.ours() if "🔐" in text]) == 2)
+        await here.server.until(lambda: len(here.cards()) == 1)
         card = await here.card()
         assert card.id != first.id
         click = here.olga.click(card, "✅ Allow once")
         await here.answered("after")
         assert not click.failed
-        await here.server.until(lambda: not any(one.buttons for one in here.room.seen()))
+        await here.server.until(lambda: not here.cards())
 
 
 async def test_a_reaction_that_was_set_while_nobody_listened_decides_an_open_card(tmp_path: Path) -> None:
@@ -113,6 +139,19 @@ async def test_a12_a_card_whose_message_was_deleted_is_denied(tmp_path: Path) ->
         here.ask(ASK)
         card = await here.card()
         here.guild.owner.delete(here.room.channel.messages[card.id])
+        await here.answered("after")
+        (closed,) = await here.log("approval.closed")
+        assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")
+
+
+async def test_a12_a_card_that_was_deleted_while_nobody_listened_is_denied_too(tmp_path: Path) -> None:
+    async with town(tmp_path) as here:
+        here.ask(ASK)
+        card = await here.card()
+        here.server.gateway.faults.refuse_resumes(60)
+        here.server.gateway.faults.drop("MESSAGE_DELETE")
+        here.guild.owner.delete(here.room.channel.messages[card.id])
+        here.server.gateway.cut()
         await here.answered("after")
         (closed,) = await here.log("approval.closed")
         assert (closed.body["outcome"], closed.body["reason"]) == ("denied", "its card was deleted")

@@ -240,3 +240,22 @@ async def test_l11_a_thread_that_must_be_joined_is_joined_when_it_opens_and_when
         await here.server.until(lambda: here.bot.user.id in thread.channel.thread.members)
         here.ada.say(thread, "say still inside")
         await here.answered("still inside", thread)
+
+
+async def test_l5_of_many_threads_that_are_behind_the_one_that_can_t_be_read_keeps_its_place(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, speed=60) as here:
+        await here.kill()
+        threads = [here.ada.open_thread(here.room, f"Task {number}") for number in range(21)]
+        for number, thread in enumerate(threads):
+            here.ask(f"say answer {number}.", thread)
+        hard = f"/channels/{threads[7].id}/messages"
+        here.server.faults.answer("GET", hard, 503, times=3)
+        await here.start(wait=False)
+        for number, thread in enumerate(threads):
+            await here.answered(f"answer {number}.", thread)
+        async with here.away():
+            pass
+        await here.quiet()
+        assert [len(here.ours(thread)) for thread in threads] == [1] * 21

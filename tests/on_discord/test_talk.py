@@ -1,11 +1,15 @@
 """Conversations on Discord, as people see them."""
 
+import json
 import re
+from datetime import UTC
 from pathlib import Path
 
 import pytest
 from fakes.discord import permissions
 from town import town
+
+from relay.config import load
 
 pytestmark = pytest.mark.anyio
 
@@ -83,6 +87,30 @@ async def test_c10_the_owner_s_direct_messages_are_answered_once_and_a_stranger_
         await here.answered("while away", here.olga.direct(here.bot))
 
 
+async def test_c10_without_a_room_of_their_own_the_owner_s_direct_messages_are_strict(tmp_path: Path) -> None:
+    async with town(tmp_path, start=False) as here:
+        file = tmp_path / "access.json"
+        room = {"agent": "scout", "workspace": str(tmp_path / "work"), "humans": ["ada"]}
+        written = {
+            "version": 1,
+            "surfaces": {"discord": {}},
+            "owner": {"discord": str(here.olga.id)},
+            "people": {"ada": {"discord": str(here.ada.id)}},
+            "agents": {"scout": {"runtime": "scripted"}},
+            "rooms": {f"discord:{here.room.id}": room},
+        }
+        file.write_text(json.dumps(written))
+        here.access = load(file, runtimes=("scripted",), now_ms=0, zone=UTC).access
+        await here.start()
+        here.olga.dm(here.bot, "say in private")
+        here.ada.dm(here.bot, "say no")
+        await here.answered("in private", here.olga.direct(here.bot))
+        await here.quiet()
+        assert here.ours(here.ada.direct(here.bot)) == []
+        presets = {room: rules.profile.preset for room, rules in here.relay.parts.access.rooms.items()}
+        assert presets == {"dm:": "strict", f"discord:{here.room.id}": "ask-per-edit"}
+
+
 async def test_a_command_after_the_mention_and_one_without_it(tmp_path: Path) -> None:
     async with town(tmp_path) as here:
         here.ask("!help")
@@ -139,6 +167,8 @@ async def test_the_status_of_a_relay_that_was_killed_is_taken_away_by_the_next(t
     async with town(tmp_path) as here:
         here.ask("slow 600\nsay done")
         await here.server.until(lambda: any(t.startswith("⏳") for t in here.room.texts("relay")))
+        noted = tmp_path / "state" / "discord-status.json"
+        await here.server.until(lambda: noted.exists() and len(noted.read_bytes()) > 10)
         async with here.away():
             assert any(t.startswith("⏳") for t in here.room.texts("relay"))
             before = next(one.id for one in here.room.seen() if one.text.startswith("⏳"))

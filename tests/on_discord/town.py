@@ -18,6 +18,7 @@ from fakes.discord import Community, DiscordServer, Person, Place, Seen
 from fakes.discord.model import App, Message
 from fakes.living import FastClock, scripted
 
+from relay import texts
 from relay.app import Relay, build
 from relay.behaviours.turns.concept import Turns
 from relay.config import Access, Limits, Room, default
@@ -27,7 +28,7 @@ from relay.ledger.memory import MemoryStore
 from relay.surfaces.discord.surface import DiscordSurface
 from relay.surfaces.surface import Surfaces
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 
 
 @dataclass
@@ -126,15 +127,33 @@ class Town:
         return (by or self.olga).say(place or self.room, f"<@{self.bot.id}> {text}")
 
     def ours(self, place: Place | None = None) -> list[str]:
-        """The bot's messages, without the passing status of a turn."""
-        return [t for t in (place or self.room).texts("relay") if not t.startswith("⏳")]
+        """The bot's messages, without the passing status of a turn and the workbench."""
+        passing = ("⏳", texts.WORKBENCH)
+        return [t for t in (place or self.room).texts("relay") if not t.startswith(passing)]
+
+    def benches(self, place: Place | None = None) -> list[Seen]:
+        """The workbenches that stand there: one, if all is well."""
+        seen = (place or self.room).seen()
+        return [one for one in seen if one.author == "relay" and one.text.startswith(texts.WORKBENCH)]
+
+    async def bench(self, *words: str, place: Place | None = None) -> Seen:
+        """Wait until the one workbench says those words."""
+
+        def says() -> list[Seen]:
+            return [one for one in self.benches(place) if all(word in one.text for word in words)]
+
+        await self.server.until(
+            lambda: len(says()) == 1, within=PATIENCE_S, saying=f"a workbench with {words}"
+        )
+        return says()[0]
 
     async def answered(self, text: str, place: Place | None = None, times: int = 1) -> Seen:
-        """Wait until the bot has said it; the last of those messages."""
+        """Wait until the bot has said it; the last of those messages. The workbench doesn't count."""
         where = place or self.room
 
         def found() -> list[Seen]:
-            return [one for one in where.seen() if one.author == "relay" and text in one.text]
+            said = [one for one in where.seen() if one.author == "relay" and text in one.text]
+            return [one for one in said if not one.text.startswith(texts.WORKBENCH)]
 
         await self.server.until(
             lambda: len(found()) >= times, within=PATIENCE_S, saying=f"{text!r} of the bot"
@@ -143,9 +162,13 @@ class Town:
 
     async def card(self, place: Place | None = None) -> Seen:
         """Wait for an open card."""
-        where = place or self.room
-        await self.server.until(lambda: any(one.buttons for one in where.seen()), within=PATIENCE_S)
-        return next(one for one in where.seen() if one.buttons)
+        await self.server.until(lambda: bool(self.cards(place)), within=PATIENCE_S, saying="an open card")
+        return self.cards(place)[0]
+
+    def cards(self, place: Place | None = None) -> list[Seen]:
+        """The open cards. A workbench has buttons of its own."""
+        seen = (place or self.room).seen()
+        return [one for one in seen if one.buttons and not one.text.startswith(texts.WORKBENCH)]
 
     async def quiet(self) -> None:
         """Wait until nothing is owed, and then a little longer for what might come too often."""

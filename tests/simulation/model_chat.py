@@ -22,6 +22,7 @@ from relay.behaviours.posting.chunks import utf16_len
 from relay.errors import StoreUnavailable, SurfaceError
 from relay.surfaces.surface import (
     Capabilities,
+    Choice,
     ChoiceEvent,
     LiveView,
     MessageEvent,
@@ -298,7 +299,16 @@ class Link:
     async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
         return await self._ask("post", lambda: self.chat.stand(place, post, nonce))
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
         await self._ask("edit", lambda: self.chat.edit(message, text, close_card))
 
     async def pin(self, place: str, message: str) -> None:

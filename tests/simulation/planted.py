@@ -215,8 +215,8 @@ def reply_and_end_apart() -> Iterator[None]:
     """A reply and the end of its turn are two transactions."""
     admit = Held.admit
 
-    async def one_by_one(self: Held, *drafts: Draft) -> list[Interaction]:
-        return [i for draft in drafts for i in await admit(self, draft)]
+    async def one_by_one(self: Held, *drafts: Draft, **more: Any) -> list[Interaction]:
+        return [i for draft in drafts for i in await admit(self, draft, **more)]
 
     with patch.object(Held, "admit", one_by_one):
         yield
@@ -261,16 +261,16 @@ FAULTS: dict[str, tuple[Callable[[], Any], int]] = {
     fault.__name__: (fault, seed)
     for fault, seed in (
         (no_nonce, 0),
-        (no_history_check, 207),
+        (no_history_check, 232),
         (no_fence, 0),
-        (fence_on_leases_only, 1),
+        (fence_on_leases_only, 5),
         (content_identity, 0),
         (a_key_for_each_outcome, 38),
         (work_during_replay, 0),
-        (cursor_by_highest_id, 1),
+        (cursor_by_highest_id, 2),
         (no_catch_up, 0),
         (callback_at_insert, 0),
-        (reply_and_end_apart, 5),
+        (reply_and_end_apart, 18),
         (interruption_forgotten, 0),
         (steering_not_recorded_as_taken, 1),
         (no_second_look, 1090),

@@ -45,7 +45,7 @@ class ApprovalsState:
 
 class Approvals(Concept[ApprovalsState]):
     """See the module. A closed card is forgotten at once, a decision when its turn has ended; one that comes after the
-    turn's end isn't kept at all."""
+    turn's end isn't kept at all, nor that nobody needs one any more."""
 
     NAME = "approvals"
     State = ApprovalsState
@@ -59,7 +59,7 @@ class Approvals(Concept[ApprovalsState]):
     @on(ApprovalClosed)
     def closed(self, i: Interaction, p: ApprovalClosed) -> None:
         approval = self.state.open.pop(p.approval, None)
-        if approval is None or not approval.turn_over:
+        if p.outcome != "withdrawn" and (approval is None or not approval.turn_over):
             decision = Decision(p.outcome, p.by, p.reason, p.digest)
             self.state.decided.setdefault(p.turn, {})[p.request] = decision
 

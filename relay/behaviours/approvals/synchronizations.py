@@ -58,6 +58,13 @@ def open_card(i: Interaction, p: ToolAsked, view: View) -> Iterable[Draft]:
 
 @rule(ApprovalAsked)
 def post_card(i: Interaction, p: ApprovalAsked, view: View) -> Iterable[Draft]:
+    running = view.of(Turns).lane(i.scope).running
+    if running is None or running.turn != p.turn:
+        # The turn ended in between, and withdrew the cards that it knew of.
+        approval = view.of(Approvals).state.open.get(i.id)
+        if approval is not None:
+            yield closing(approval, "withdrawn", "relay", texts.CARD_OF_ENDED_TURN, i.id, "rule:post-card")
+        return
     yield from notices(
         i.id,
         i.scope,

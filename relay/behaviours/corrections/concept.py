@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from relay.behaviours.corrections.verbs import CorrectionClosed, CorrectionOffered
 from relay.behaviours.intake.verbs import ChannelDeleted, ChannelEdited
-from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnWithdrawn
+from relay.behaviours.turns.verbs import TurnEnded, TurnPrompted, TurnStarted, TurnWithdrawn
 from relay.ledger.fold import Concept, on
 from relay.ledger.interaction import Interaction
 
@@ -44,27 +44,47 @@ class CorrectionsState:
     """prompt that waits or is worked on → its sources."""
     changed: dict[str, Changed] = field(default_factory=dict[str, Changed])
     """source of one of them → its last change."""
+    running: dict[str, None] = field(default_factory=dict[str, None])
+    """Scopes in which a turn runs."""
+    held: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """scope → prompts that are over, and whose changes still count: one that was withdrawn while a turn ran (the agent
+    may be given it in that moment), and those of a turn that a restart cut off (it goes on with them)."""
     open: dict[str, OpenCorrection] = field(default_factory=dict[str, OpenCorrection])
 
 
 class Corrections(Concept[CorrectionsState]):
-    """See the module. A prompt is forgotten when it is withdrawn or its turn has ended, a change with the last prompt
-    of its message, a card when it is closed: the state grows with what waits and runs."""
+    """See the module. A prompt is forgotten when it is withdrawn or its turn has ended (or, where it is held, when the
+    turn that runs has, or the next begins), a change with the last prompt of its message, a card when it is closed: the
+    state grows with what waits and runs."""
 
     NAME = "corrections"
+    VERSION = 2
     State = CorrectionsState
 
     @on(TurnPrompted)
     def prompted(self, i: Interaction, p: TurnPrompted) -> None:
         self.state.prompts[i.id] = list(p.sources) or [p.source]
 
+    @on(TurnStarted)
+    def started(self, i: Interaction, p: TurnStarted) -> None:
+        self.state.running[i.scope] = None
+        self._forget(self.state.held.pop(i.scope, []))
+
     @on(TurnWithdrawn)
     def withdrawn(self, i: Interaction, p: TurnWithdrawn) -> None:
-        self._forget([p.prompt])
+        if p.why == "deleted" and i.scope in self.state.running:
+            self.state.held.setdefault(i.scope, []).append(p.prompt)
+        else:
+            self._forget([p.prompt])
 
     @on(TurnEnded)
     def ended(self, i: Interaction, p: TurnEnded) -> None:
-        self._forget(list(p.prompts))
+        self.state.running.pop(i.scope, None)
+        over = [*self.state.held.pop(i.scope, []), *p.prompts]
+        if p.status == "interrupted":
+            self.state.held[i.scope] = over
+        else:
+            self._forget(over)
 
     def _forget(self, prompts: list[str]) -> None:
         gone = {source for prompt in prompts for source in self.state.prompts.pop(prompt, [])}

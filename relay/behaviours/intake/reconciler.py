@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import logging
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 
-from relay import texts
-from relay.behaviours.approvals.concept import Approvals
-from relay.behaviours.approvals.verbs import ApprovalAsked
+from relay import texts_for_commands
+from relay.behaviours.commands import Command, Suggestion, Value
 from relay.behaviours.intake.concept import CaughtUp
 from relay.behaviours.intake.door import Asking, Away, Doorkeeper
 from relay.behaviours.intake.filter import Said, Taken, take
 from relay.behaviours.intake.reconciler_belonging import belonging
 from relay.behaviours.intake.reconciler_changes import Changes, kept
+from relay.behaviours.intake.reconciler_clicks import chosen
+from relay.behaviours.intake.reconciler_commands import FilledIn, Refusal
 from relay.behaviours.intake.reconciler_turnstile import Turnstile
 from relay.behaviours.intake.verbs import (
     AttachedFile,
-    ChannelChosen,
     ChannelMessage,
     ChannelReacted,
     IntakeCaughtUp,
@@ -42,6 +42,7 @@ from relay.ledger.interaction import Draft, Interaction
 from relay.parts import Parts
 from relay.surfaces.surface import (
     ChoiceEvent,
+    CommandEvent,
     EditEvent,
     HungFile,
     MessageEvent,
@@ -72,6 +73,7 @@ class Intake:
         self._surface = surface
         self._turnstile = Turnstile()
         self._changes = Changes(parts, surface)
+        self._filled_in = FilledIn(parts, surface)
         self._places: dict[str, Place] = {}
         self._words = frozenset(command.word for command in parts.commands)
         self._began = False
@@ -122,12 +124,14 @@ class Intake:
             raise waits
 
     async def _look_at_cards(self) -> None:
-        """A reaction that was set while nobody listened still decides an open card."""
+        """A reaction that was set while nobody listened still decides an open card, and so does taking it away."""
         for card in list(self._parts.engine.view.of(Outbox).state.cards.values()):
             surface, _, place = card.scope.partition(":")
             if surface == self._surface.name and card.message:
                 for event in await self._surface.reactions(place, card.message):
                     await self._take_reaction(event)
+                if await self._changes.is_gone(place, card.message):
+                    await self._changes.deleted(place, card.message)
 
     async def _close_gap(self, place: Place, *, boot: bool) -> None:
         name = self._surface.name
@@ -198,14 +202,28 @@ class Intake:
             brings=bool(event.quotes or event.files),
         )
         taken = take(said, self._words)
-        if taken is None:
-            return
+        if taken is not None:
+            await self._let_in(event, place, role, taken, target, late=late, key=(event.message,))
+
+    async def _let_in(
+        self,
+        event: MessageEvent,
+        place: Place,
+        role: Role,
+        taken: Taken,
+        target: Interaction | None,
+        *,
+        late: bool,
+        key: tuple[str, ...],
+    ) -> None:
+        """Record it, unless a limit keeps it out."""
+        room = self._room(place)
         if role == "owner":  # no limit is for the owner
-            await self._admit(event, place, room, role, taken, target, late=late)
+            await self._admit(event, place, room, role, taken, target, late=late, key=key)
             return
         async with self._turnstile.one_by_one(event.person.id):
             if not await self._kept_out(event, room, role, taken):
-                await self._admit(event, place, room, role, taken, target, late=late)
+                await self._admit(event, place, room, role, taken, target, late=late, key=key)
 
     async def _admit(
         self,
@@ -217,7 +235,9 @@ class Intake:
         target: Interaction | None,
         *,
         late: bool,
+        key: tuple[str, ...],
     ) -> None:
+        """Record what was said to us; with it, that the place is ours from here on, when that is new."""
         text = clean_text(event.text)
         cut, blob = await kept(self._parts, text)
         payload = ChannelMessage(
@@ -267,7 +287,7 @@ class Intake:
                 payload,
                 self._surface.name,
                 event.place,
-                event.message,
+                *key,
                 actor=f"person:{self._surface.name}:{event.person.id}",
                 role=role,
                 scope=scope,
@@ -318,6 +338,35 @@ class Intake:
     def _turned_away(self, asking: Asking) -> Away | None:
         keepers = (concept for concept in self._parts.engine.view.all() if isinstance(concept, Doorkeeper))
         return next((away for keeper in keepers if (away := keeper.turns_away(asking)) is not None), None)
+
+    # -- commands that are filled in ---------------------------------------------------------------------------------
+
+    def offered(self) -> Sequence[Command]:
+        return self._filled_in.offered()
+
+    def suggestions(
+        self, place: Place, person: Person, name: str, option: str, typed: str
+    ) -> Sequence[Suggestion]:
+        return self._filled_in.suggestions(place, person, name, option, typed)
+
+    def refuses(self, place: Place, person: Person, name: str, values: Mapping[str, Value]) -> str | None:
+        return self._filled_in.refuses(place, person, name, values)
+
+    async def command(self, event: CommandEvent) -> str:
+        """It becomes the message that somebody would have typed, under the key of its own id."""
+        async with self._turnstile.shared():
+            line = self._filled_in.line(event)
+            if isinstance(line, Refusal):
+                return line.words
+            self._places[event.place.place] = event.place
+            said = MessageEvent(
+                event.place.place, event.message, event.position, event.person, line.text, event.sent_at
+            )
+            role = self._role(self._room(event.place), event.person)
+            taken = Taken("command", line.word)
+            key = ("filled in", event.event)
+            await self._let_in(said, event.place, role, taken, None, late=event.late, key=key)
+            return self._parts.mask(texts_for_commands.command_used(event.person.name, line.text))
 
     async def edited(self, event: EditEvent) -> None:
         async with self._turnstile.shared():
@@ -382,43 +431,7 @@ class Intake:
             if place is None:
                 return None
             room = self._room(place)
-            role = self._role(room, event.person)
-            known = await self._parts.engine.store.by_ids([event.card]) if _is_id(event.card) else {}
-            if event.card not in known:
-                return texts.CARD_UNKNOWN
-            if role in ("stranger", "webhook", "peer"):
-                return texts.CARD_NOT_YOURS
-            open_card = self._parts.engine.view.of(Approvals).state.open.get(event.card)
-            person = f"{self._surface.name}:{event.person.id}"
-            said: str | None = None
-            if known[event.card].verb != ApprovalAsked.VERB:
-                said = None  # another kind of card, whose behaviour judges it
-            elif open_card is None:
-                said = texts.CARD_DECIDED
-            elif not open_card.may_be_decided_by(person, role):
-                said = texts.CARD_NOT_YOURS
-            payload = ChannelChosen(
-                surface=self._surface.name,
-                place=event.place,
-                room=room,
-                card=event.card,
-                choice=event.value[:100],
-                reason=clean_text(event.reason)[:1000],
-                person=event.person.id,
-                name=clean_text(event.person.name),
-            )
-            await self._parts.engine.admit(
-                Draft.of(
-                    payload,
-                    self._surface.name,
-                    event.event,
-                    actor=f"person:{self._surface.name}:{event.person.id}",
-                    role=role,
-                    scope=self._scope(event.place),
-                    caused_by=[event.card],
-                )
-            )
-            return said
+            return await chosen(self._parts, self._surface.name, event, room, self._role(room, event.person))
 
     async def gone(self, place: str) -> None:
         scope = self._scope(place)
@@ -475,7 +488,3 @@ def plain_emoji(emoji: str) -> str:
     """The emoji without variation selectors and skin tones, so that ✅ is ✅ on every phone."""
     kept = (c for c in emoji if c not in "\ufe0e\ufe0f" and not "\U0001f3fb" <= c <= "\U0001f3ff")
     return unicodedata.normalize("NFC", "".join(kept))[:40]
-
-
-def _is_id(text: str) -> bool:
-    return len(text) == 64 and all(c in "0123456789abcdef" for c in text)

@@ -116,6 +116,14 @@ class Changes:
                 if said.via == "surface":  # what a program sent, the surface never held
                     await self._look_at(said)
 
+    async def is_gone(self, place: str, message: str) -> bool:
+        """Whether it was deleted; no, where that can't be known now."""
+        try:
+            return await self._surface.look(place, message) is None
+        except SurfaceError as error:
+            log.warning("message %s can't be looked at again: %s", message, error)
+            return False
+
     async def _look_at(self, said: ChannelMessage) -> None:
         try:
             now = await self._surface.look(said.place, said.message)

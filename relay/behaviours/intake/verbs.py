@@ -157,6 +157,19 @@ class ChannelChosen(Payload):
     name: str
 
 
+class ClickRefused(Payload):
+    """A click on a card by somebody who is a stranger in its room, or a bot. Nothing follows from it."""
+
+    VERB: ClassVar[str] = "channel.click_refused"
+    surface: str
+    place: str
+    room: str
+    card: str
+    choice: str
+    person: str
+    name: str
+
+
 class IntakeCaughtUp(Payload):
     """Everything up to `position` has been taken in or filtered out."""
 

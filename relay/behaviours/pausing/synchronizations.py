@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
-from relay.behaviours.furniture import Command
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.verbs import SettingChosen
@@ -17,8 +17,9 @@ from relay.behaviours.turns.verbs import TurnPrompted
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-PAUSE = Command("!pause", "!pause [all]", texts.ABOUT_PAUSE, owner_only=True)
-RESUME = Command("!resume", "!resume [all]", texts.ABOUT_RESUME, owner_only=True)
+EVERY_ROOM = Option("all", texts_for_commands.OPTION_EVERY_ROOM, "switch", before="all")
+PAUSE = Command("!pause", "!pause [all]", texts.ABOUT_PAUSE, owner_only=True, options=(EVERY_ROOM,))
+RESUME = Command("!resume", "!resume [all]", texts.ABOUT_RESUME, owner_only=True, options=(EVERY_ROOM,))
 EVERYWHERE = ""
 
 

@@ -45,6 +45,7 @@ STALE_AFTER_S = 60.0
 time for which a surface remembers a nonce."""
 LATE_AFTER_MS = 10 * 60_000
 FIRST_DELAY_MS = 1_000
+MOST_MARKS = 2_000
 LONGEST_DELAY_MS = 5 * 60_000
 
 log = logging.getLogger("relay.posting")
@@ -70,10 +71,17 @@ class Poster:
         self._parts = parts
         self._first_try: dict[str, float] = {}
         """owed post → when this life tried it first, on the monotonic clock: wall time may have been set since."""
+        self._marks: dict[tuple[str, str], bool] = {}
+        """(message, emoji) of the last reactions → whether this life has tried to set it, or it was overtaken before
+        that: to take one of those back needs no asking."""
+        self._inherited: frozenset[str] | None = None
+        """Reactions that an earlier life owed, and may have set."""
 
     def owes(self, view: View) -> Iterable[Item]:
         outbox = view.of(Outbox)
         now = self._parts.clock.now_ms()
+        if self._inherited is None:
+            self._inherited = frozenset(r for owed in outbox.state.reactions.values() for r in owed)
         for scope, reactions in list(outbox.state.reactions.items()):
             first = next(
                 iter(reactions.values())
@@ -277,7 +285,7 @@ class Poster:
             return
         surface, place = where
         failed = ""
-        if surface.capabilities.reactions and not self._overtaken(owed, held):
+        if surface.capabilities.reactions and not self._passed_over(owed, held):
             try:
                 await surface.react(place, owed.message, owed.emoji, add=owed.add)
             except SurfaceError as error:
@@ -286,6 +294,21 @@ class Poster:
                 failed = str(error)
         cause = (await held.engine.store.by_ids([request]))[request]
         await held.admit(self._draft(ReactionSet(request=request, failed=failed), cause, request))
+
+    def _passed_over(self, owed: OwedReaction, held: Held) -> bool:
+        """Whether nothing has to be asked for: a surface lets a bot set a few reactions a second, and after a burst the
+        marks that count come the later, the more others go before them."""
+        key = (owed.message, owed.emoji)
+        if self._overtaken(owed, held):
+            if owed.add:
+                self._marks.setdefault(key, owed.request in (self._inherited or ()))
+            return True
+        was_set = self._marks.pop(key, True)
+        if owed.add:
+            self._marks[key] = True
+            if len(self._marks) > MOST_MARKS:
+                del self._marks[next(iter(self._marks))]
+        return not owed.add and not was_set
 
     def _overtaken(self, owed: OwedReaction, held: Held) -> bool:
         """Whether another request for the same emoji waits behind this one: only the last of them is to be seen."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
-from relay.behaviours.furniture import Command
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option, Suggestion
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.queue.verbs import QueueAsked
@@ -14,7 +14,20 @@ from relay.behaviours.turns.verbs import TurnWithdrawn
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-QUEUE = Command("!queue", "!queue [drop N]", texts.ABOUT_QUEUE)
+
+def what_waits(view: View, scope: str) -> Iterable[Suggestion]:
+    """The numbers to drop."""
+    for waiting in view.of(Turns).lane(scope).waiting:
+        who = texts.asker(waiting.origin.name, waiting.origin.kind == "watch")
+        yield Suggestion(str(waiting.number), f"{waiting.number}. {who}")
+
+
+QUEUE = Command(
+    "!queue",
+    "!queue [drop N]",
+    texts.ABOUT_QUEUE,
+    options=(Option("drop", texts_for_commands.OPTION_DROP, "number", before="drop", suggests=what_waits),),
+)
 
 
 @rule(ChannelMessage)

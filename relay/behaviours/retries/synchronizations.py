@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from relay import texts
-from relay.behaviours.furniture import Command
+from relay.behaviours.commands import Command
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.retries.verbs import TurnRetryAsked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
-from relay.behaviours.furniture import Command
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.verbs import SettingChosen
@@ -17,6 +17,11 @@ BUSY = Command(
     "!busy steer|queue|interrupt",
     texts.ABOUT_BUSY,
     owner_only=True,
+    options=(
+        Option(
+            "mode", texts_for_commands.OPTION_MODE, required=True, choices=("steer", "queue", "interrupt")
+        ),
+    ),
 )
 
 

@@ -5,15 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from relay import texts
-from relay.behaviours.furniture import Command
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option, Suggestion
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.status.verbs import AnswerRequested
+from relay.behaviours.turns.concept import Turns
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
+
+def turns_here(view: View, scope: str) -> Iterable[Suggestion]:
+    """The turn that runs, the one that ended last, and what waits."""
+    lane = view.of(Turns).lane(scope)
+    if lane.running is not None:
+        yield _turn(
+            lane.running.turn, texts_for_commands.TURN_THAT_RUNS, (o.name for o in lane.running.origins)
+        )
+    if lane.last is not None:
+        yield _turn(lane.last.turn, texts_for_commands.TURN_THAT_ENDED, (o.name for o in lane.last.origins))
+    for waiting in lane.waiting:
+        yield _turn(waiting.prompt, texts_for_commands.PROMPT_THAT_WAITS, [waiting.origin.name])
+
+
+def _turn(id: str, what: str, who: Iterable[str]) -> Suggestion:
+    return Suggestion(id[:12], texts_for_commands.id_offered(id[:12], what, who))
+
+
 STATUS = Command("!status", "!status", texts.ABOUT_STATUS)
-WHY = Command("!why", "!why [ID]", texts.ABOUT_WHY)
+WHY = Command(
+    "!why",
+    "!why [ID]",
+    texts.ABOUT_WHY,
+    options=(Option("id", texts_for_commands.OPTION_ID, suggests=turns_here),),
+)
 HELP = Command("!help", "!help", texts.ABOUT_HELP)
 
 

@@ -35,6 +35,7 @@ TELL: Mapping[str, Callable[[Body], str]] = {
         f"{_text(b, 'name')} {'set' if b.get('set') else 'took back'} {_text(b, 'emoji')}"
     ),
     "channel.chosen": lambda b: f"{_text(b, 'name')} chose {_text(b, 'choice')}",
+    "channel.click_refused": lambda b: f"{_text(b, 'name')} may not choose {_text(b, 'choice')}",
     "intake.caught_up": lambda b: f"taken in up to {b.get('position')}",
     "channel.deleted": lambda b: f"message {_text(b, 'message')} was deleted",
     "place.lost": lambda b: f"{_text(b, 'place')} was deleted",

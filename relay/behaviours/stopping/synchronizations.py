@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from relay import texts
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option
 from relay.behaviours.config.concept import Configured
-from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage, ChannelReacted
 from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.verbs import notice
 from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns.concept import Running, Turns
-from relay.behaviours.turns.verbs import TurnPrompted, TurnStopAsked, TurnWithdrawn
+from relay.behaviours.turns.verbs import TurnPrompted, TurnSteered, TurnStopAsked, TurnWithdrawn
 from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 
-STOP = Command("!stop", "!stop [all]", texts.ABOUT_STOP)
+STOP = Command(
+    "!stop",
+    "!stop [all]",
+    texts.ABOUT_STOP,
+    options=(Option("all", texts_for_commands.OPTION_STOP_ALL, "switch", before="all"),),
+)
 
 
 def _stop(i: Interaction, turn: str, by: str) -> Draft:
@@ -90,6 +95,23 @@ def stop_by_reaction(i: Interaction, p: ChannelReacted, view: View) -> Iterable[
                 scope=i.scope,
                 caused_by=[i.id],
             )
+
+
+@rule(TurnWithdrawn)
+def stop_what_was_given(i: Interaction, p: TurnWithdrawn, view: View) -> Iterable[Draft]:
+    """The agent was given the message in the moment in which it was taken back: it can't be taken out of the turn."""
+    running = view.of(Turns).lane(i.scope).running
+    if p.why == "dropped" and running is not None and p.prompt in running.prompts:
+        yield _stop(i, running.turn, p.by)
+
+
+@rule(TurnSteered)
+def stop_what_was_taken_back(i: Interaction, p: TurnSteered, view: View) -> Iterable[Draft]:
+    """As above, the other way round."""
+    running = view.of(Turns).lane(i.scope).running
+    by = running.dropped.get(p.prompt) if running is not None and running.turn == p.turn else None
+    if by is not None:
+        yield _stop(i, p.turn, by)
 
 
 @rule(PlaceLost)

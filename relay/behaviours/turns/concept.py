@@ -80,6 +80,8 @@ class Running:
     """Who asked it to end."""
     newest: list[Waiting] = field(default_factory=list[Waiting])
     """What it took last out of the lane."""
+    dropped: dict[str, str] = field(default_factory=dict[str, str])
+    """Prompts that were taken out of the lane while it runs → by whom: the agent may be given one in that moment."""
 
 
 @dataclass(slots=True)
@@ -241,6 +243,8 @@ class Turns(Concept[TurnsState]):
         lane = self.state.lanes.setdefault(i.scope, Lane())
         lane.waiting = [w for w in lane.waiting if w.prompt != p.prompt]
         lane.over = [prompt for prompt in lane.over if prompt != p.prompt]
+        if lane.running is not None and p.why == "dropped":
+            lane.running.dropped[p.prompt] = p.by
         if not lane.waiting:
             self.state.startable.pop(i.scope, None)
 

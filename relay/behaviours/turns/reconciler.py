@@ -139,7 +139,6 @@ class TurnDriver:
         room = taken[0].room
         rules = self.parts.access.rooms.get(room)
         agent = rules.agent if rules else ""
-        started: Running | None = None
         try:
             if rules is None:
                 raise AgentError(texts.ROOM_GONE)
@@ -149,10 +148,9 @@ class TurnDriver:
         except AgentError as error:
             await self._fail(scope, taken, room, agent, f"{error} {error.advice}".strip(), held)
             return
-        waits = {w.prompt: w for w in held.view.of(Turns).lane(scope).waiting}
-        if any(w.prompt not in waits or prompt.misses(waits[w.prompt]) for w in taken):
-            return  # taken back, edited or deleted meanwhile: what waits now is looked at anew
         started = await self._start(scope, taken, room, agent, session, prompt, held)
+        if started is None:
+            return  # taken back, edited or deleted meanwhile: what waits now is looked at anew
         course = Course(self.parts, held, scope, started, session, prompts)
         try:
             await course.run(prompt.text)
@@ -197,7 +195,16 @@ class TurnDriver:
         session: Session | None,
         prompt: Prompt,
         held: Held,
-    ) -> Running:
+    ) -> Running | None:
+        """None, and no turn, when by the time it would be recorded the prompt isn't what waits there any more: what
+        was told to be dropped must not run."""
+
+        def still_so() -> bool:
+            waits = {w.prompt: w for w in held.view.of(Turns).lane(scope).waiting}
+            if not prompt.text:  # the agent can't be opened: that is told whatever the messages read by now
+                return all(w.prompt in waits for w in taken)
+            return all(w.prompt in waits and not prompt.misses(waits[w.prompt]) for w in taken)
+
         self._count += 1
         sources = tuple(dict.fromkeys(source for w in taken for source in w.sources))
         payload = TurnStarted(
@@ -214,19 +221,19 @@ class TurnDriver:
             above=prompt.above,
             seen=prompt.seen,
         )
-        await held.admit(
-            Draft.of(
-                payload,
-                scope,
-                held.lease.token,
-                self._count,
-                actor=f"agent:{agent}",
-                role=taken[0].role,
-                scope=scope,
-                caused_by=payload.takes,
-                outside=[f"took:{source}" for source in payload.sources],
-            )
+        draft = Draft.of(
+            payload,
+            scope,
+            held.lease.token,
+            self._count,
+            actor=f"agent:{agent}",
+            role=taken[0].role,
+            scope=scope,
+            caused_by=payload.takes,
+            outside=[f"took:{source}" for source in payload.sources],
         )
+        if not await held.admit(draft, only_if=still_so):
+            return None
         running = held.view.of(Turns).lane(scope).running
         if running is None:
             raise RelayError(f"the turn of {scope} did not start")
@@ -237,7 +244,8 @@ class TurnDriver:
     ) -> None:
         """The agent can't be opened: the prompts are taken by a turn that failed, and that is told."""
         running = await self._start(scope, taken, room, agent, None, Prompt(), held)
-        await insist(held, ended(scope, running, "failed", why))
+        if running is not None:
+            await insist(held, ended(scope, running, "failed", why))
 
     # -- sessions ---------------------------------------------------------------------------------------------------
 

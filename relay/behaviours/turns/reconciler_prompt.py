@@ -48,7 +48,7 @@ class Prompt:
     above: int = 0
     seen: int = 0
     gone: frozenset[str] = frozenset()
-    """Those of its sources that were deleted, and are left out."""
+    """Those of its sources that were deleted: they are left out, unless the turn goes on with them."""
 
     def misses(self, waiting: Waiting) -> bool:
         """Whether the prompt was made before the last change of what it takes."""
@@ -86,7 +86,8 @@ class Prompts:
                 )
             for source in waiting.sources:
                 if source in known:
-                    parts += await self._of_source(known[source], waiting.role)
+                    given = waiting.continues is not None
+                    parts += await self._of_source(known[source], waiting.role, given=given)
         if len(parts) == above:
             now = self._parts.clock.now_ms()
             parts.append(Part("notice", "relay", "system", "", now, told.PROMPT_GONE))
@@ -107,14 +108,18 @@ class Prompts:
 
     # -- what was taken ---------------------------------------------------------------------------------------------
 
-    async def _of_source(self, source: Interaction, role: str, *, steer: bool = False) -> list[Part]:
-        """The parts of one interaction, the newest revision of a message; none for a message that was deleted."""
+    async def _of_source(
+        self, source: Interaction, role: str, *, steer: bool = False, given: bool = False
+    ) -> list[Part]:
+        """The parts of one interaction, the newest revision of a message; none for a message that was deleted, unless
+        it was given to the agent before that: then a card asks what becomes of the work."""
         store = self._parts.engine.store
         body, facts = source.body, list[tuple[str, str]]()
         if source.verb == "channel.message":
             if await store.by_outside(f"deleted:{source.id}"):
                 self._gone.add(source.id)
-                return []
+                if not given:
+                    return []
             edits = await store.by_outside(f"edits:{source.id}")
             if edits:
                 self._revisions[source.id] = len(edits)

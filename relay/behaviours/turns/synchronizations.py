@@ -81,6 +81,9 @@ def _mark_taken(i: Interaction, view: View) -> Iterable[Draft]:
 @rule(TurnWithdrawn)
 def mark_dropped(i: Interaction, p: TurnWithdrawn, view: View) -> Iterable[Draft]:
     """What leaves the lane without a turn: 🚫."""
+    running = view.of(Turns).lane(i.scope).running
+    if running is not None and p.prompt in running.prompts:
+        return  # the agent was given it in that moment
     if p.message is not None:
         yield _mark(i, p.message, DROPPED)
         if p.why != "queue full":

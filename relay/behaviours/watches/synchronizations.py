@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import orjson
 
-from relay import texts
+from relay import texts, texts_for_commands
+from relay.behaviours.commands import Command, Option, Suggestion
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.config.verbs import ConfigLoaded
-from relay.behaviours.furniture import Command
 from relay.behaviours.intake.verbs import ChannelMessage
 from relay.behaviours.places.verbs import PlaceLost
 from relay.behaviours.posting.notices import notices
@@ -29,13 +29,37 @@ from relay.ledger.fold import View, rule
 from relay.ledger.interaction import Draft, Interaction
 from watch_supervisor.spec import SpecError, WatchSpec, describe, from_fields, parse_line
 
+
+def armed_here(view: View, scope: str) -> Iterable[Suggestion]:
+    """The names of the watches of a scope."""
+    for armed in view.of(Watches).of_scope(scope):
+        yield Suggestion(armed.spec.name, f"{armed.spec.name} · {describe(armed.spec)}")
+
+
 WATCH = Command(
     "!watch",
     '!watch NAME --file PATH | !watch --in 2h "TEXT" | !watch --at 09:30 "TEXT"',
     texts.ABOUT_WATCH,
     owner_only=True,
+    options=(
+        Option("name", texts_for_commands.OPTION_NAME, before="--name", quoted=True, suggests=armed_here),
+        Option("file", texts_for_commands.OPTION_FILE, before="--file", quoted=True),
+        Option("match", texts_for_commands.OPTION_MATCH, before="--match", quoted=True),
+        Option("in", texts_for_commands.OPTION_IN, before="--in", quoted=True),
+        Option("at", texts_for_commands.OPTION_AT, before="--at", quoted=True),
+        Option("text", texts_for_commands.OPTION_TEXT, before="--text", quoted=True),
+        Option("once", texts_for_commands.OPTION_ONCE, "switch", before="--once"),
+        Option("notify", texts_for_commands.OPTION_NOTIFY, "switch", before="--notify"),
+        Option("more", texts_for_commands.OPTION_MORE),
+    ),
 )
-UNWATCH = Command("!unwatch", "!unwatch NAME", texts.ABOUT_UNWATCH, owner_only=True)
+UNWATCH = Command(
+    "!unwatch",
+    "!unwatch NAME",
+    texts.ABOUT_UNWATCH,
+    owner_only=True,
+    options=(Option("name", texts_for_commands.OPTION_UNWATCH, required=True, suggests=armed_here),),
+)
 WATCHES = Command("!watches", "!watches", texts.ABOUT_WATCHES)
 
 

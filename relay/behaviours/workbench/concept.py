@@ -33,6 +33,13 @@ class Shown:
     known: bool = False
     """`view.shown` tells of it."""
     count: int = 0
+    card: str = ""
+    """The post that it is: what its buttons are known by."""
+    pinned: bool = False
+    why: str = ""
+    """Why it isn't pinned."""
+    dead: bool = False
+    """It could not be posted in this boot."""
 
 
 @dataclass(slots=True)
@@ -41,6 +48,8 @@ class Touch:
 
     seq: int
     at: int
+    slight: bool = False
+    """It concerns what runs and waits: where nothing does, it need not be shown."""
 
 
 @dataclass(slots=True)
@@ -59,6 +68,7 @@ class Workbenches(Concept[WorkbenchState]):
     """See the module. Grows with the number of scopes ever used, never with what happens in them."""
 
     NAME = "workbenches"
+    VERSION = 2
     State = WorkbenchState
 
     @on(ConfigLoaded)
@@ -67,6 +77,8 @@ class Workbenches(Concept[WorkbenchState]):
             self.state.boot = p.boot
             last = max((touch.at for touch in self.state.touched.values()), default=0)
             self.state.unsettled_since = last - MINUTE_MS
+            for shown in self.state.shown.values():
+                shown.dead = False
 
     @on(TurnPrompted)
     @on(TurnStarted)
@@ -86,13 +98,14 @@ class Workbenches(Concept[WorkbenchState]):
     def chosen(self, i: Interaction, p: SettingChosen) -> None:
         if p.name == "paused":
             for scope in self.state.shown:
-                self._touch(scope, i)
+                self._touch(scope, i, slight=True)
 
     @on(PostRequested)
     def requested(self, i: Interaction, p: PostRequested) -> None:
         if p.view is not None:
             self.state.posts[i.id] = i.scope
-            self.state.shown.setdefault(i.scope, Shown()).post = i.id
+            shown = self.state.shown.setdefault(i.scope, Shown())
+            shown.post = shown.card = i.id
 
     @on(PostSent)
     def sent(self, i: Interaction, p: PostSent) -> None:
@@ -106,14 +119,19 @@ class Workbenches(Concept[WorkbenchState]):
     def dead(self, i: Interaction, p: PostDead) -> None:
         scope = self.state.posts.pop(p.post, None)
         if scope is not None:
-            self.state.shown[scope] = Shown(count=self.state.shown[scope].count + 1)
+            self.state.shown[scope] = Shown(count=self.state.shown[scope].count + 1, dead=True)
 
     @on(ViewShown)
     def stands(self, i: Interaction, p: ViewShown) -> None:
         shown = self.state.shown.setdefault(i.scope, Shown())
         shown.message, shown.count, shown.known = p.message, p.count, bool(p.message)
         shown.post = ""
+        if p.why != shown.why:
+            self._touch(i.scope, i)  # it says so itself
+        shown.pinned, shown.why = p.pinned, p.why
+        if not p.message:
+            shown.card = ""
 
-    def _touch(self, scope: str, i: Interaction) -> None:
+    def _touch(self, scope: str, i: Interaction, *, slight: bool = False) -> None:
         self.state.touched.pop(scope, None)
-        self.state.touched[scope] = Touch(i.seq, i.at)
+        self.state.touched[scope] = Touch(i.seq, i.at, slight)

@@ -14,16 +14,17 @@ from relay.behaviours.places.concept import Places
 from relay.behaviours.posting.notices import limit_of
 from relay.behaviours.posting.verbs import PostRequested
 from relay.behaviours.workbench.concept import Shown, Workbenches
-from relay.behaviours.workbench.rendering import render
+from relay.behaviours.workbench.rendering import idle, render
 from relay.behaviours.workbench.verbs import ViewShown
 from relay.errors import SurfaceError
 from relay.ledger.fold import View
 from relay.ledger.interaction import Draft
 from relay.ledger.reconciler import Held, Item, Reconciler
 from relay.parts import Parts
-from relay.surfaces.surface import Surface
+from relay.surfaces.surface import Choice, Surface
 
 EVERY_S = 1.5
+LONGEST_WAIT_S = 600.0
 
 log = logging.getLogger("relay.workbench")
 
@@ -45,8 +46,12 @@ class Workbench:
         self._changed: dict[str, None] = {}
         self._not_before: dict[str, float] = {}
         """scope → when it may be written again, on the monotonic clock; of those that were written lately."""
-        self._stands: dict[str, str] = {}
-        """scope → the text that stands there, as far as this boot knows."""
+        self._stands: dict[str, tuple[str, tuple[str, ...]]] = {}
+        """scope → the text and the buttons that stand there, as far as this boot knows."""
+        self._tried: dict[str, None] = {}
+        """Scopes in which this boot has tried to pin."""
+        self._refusals: dict[str, int] = {}
+        """scope → how often it was refused in a row."""
 
     def owes(self, view: View) -> Iterable[Item]:
         self._note(view)
@@ -70,6 +75,8 @@ class Workbench:
                 break
             newest = max(newest, touch.seq)
             found = self._parts.surfaces.of(scope)
+            if touch.slight and scope not in self._stands and idle(view, scope):
+                continue  # a pause of all rooms must not fetch every thread out of the archive
             if found is not None and found[0].capabilities.pins:
                 self._changed[scope] = None
                 if scope not in state.shown:  # what is over at once needs no message
@@ -83,12 +90,15 @@ class Workbench:
         wait = EVERY_S
         try:
             await self._show(scope, held)
+            self._refusals.pop(scope, None)
         except SurfaceError as error:
-            if error.kind == "permanent":
+            if error.kind == "permanent" and await self._is_gone(scope, held):
                 await self._gone(scope, str(error), held)
                 return
+            # Refused for good or for now, it is tried again: a person may give leave. Ever more seldom.
             self._changed[scope] = None
-            wait = max(EVERY_S, (error.retry_after_ms or 0) / 1000)
+            self._refusals[scope] = times = self._refusals.get(scope, 0) + 1
+            wait = max(min(LONGEST_WAIT_S, EVERY_S * 2**times), (error.retry_after_ms or 0) / 1000)
             log.info("the workbench of %s waits: %s", scope, error)
         finally:
             now = clock.monotonic()
@@ -97,41 +107,63 @@ class Workbench:
 
     async def _show(self, scope: str, held: Held) -> None:
         shown = held.view.of(Workbenches).state.shown.get(scope, Shown())
-        rendered = render(held.view, scope, self._parts.clock.now_ms(), limit_of(held.view, scope))
+        now = self._parts.clock.now_ms()
+        rendered = render(held.view, scope, now, limit_of(held.view, scope), shown.why)
         text = self._parts.mask(rendered.text)
+        stands = (text, tuple(choice.value for choice in rendered.choices))
         if not shown.message:
-            if rendered.worth and not shown.post:
-                self._stands[scope] = text
+            if rendered.worth and not shown.post and not shown.dead:
+                self._stands[scope] = (text, ())
                 await held.admit(self._post(scope, rendered.text, shown.count))
             return
         where = self._where(scope, held.view)
         if where is None:
             return
         surface, place = where
-        if not shown.known:
-            pinned = await self._pin(surface, place, shown.message)
-            await held.admit(self._told(scope, shown.message, shown.count, pinned))
-        if self._stands.get(scope) != text:
-            await surface.edit(place, shown.message, text)
-            self._stands[scope] = text
+        if not shown.known or (not shown.pinned and scope not in self._tried):
+            self._tried[scope] = None
+            why = await self._pin(surface, place, shown.message)
+            await held.admit(self._told(scope, shown, why))
+            if why != shown.why:
+                return  # which it says itself: it is looked at again at once
+        if self._stands.get(scope) != stands:
+            choices = [Choice(one.value, one.label) for one in rendered.choices]
+            await surface.edit(place, shown.message, text, card=shown.card, choices=choices)
+            self._stands[scope] = stands
 
-    async def _pin(self, surface: Surface, place: str, message: str) -> bool:
+    async def _pin(self, surface: Surface, place: str, message: str) -> str:
+        """Why it can't be pinned; empty when it is. Where it can't be, it works all the same."""
         try:
             await surface.pin(place, message)
         except SurfaceError as error:
             if error.kind != "permanent":
                 raise
             log.warning("the workbench in %s can't be pinned: %s", place, error)
+            return error.told()
+        return ""
+
+    async def _is_gone(self, scope: str, held: Held) -> bool:
+        """Whether the message, or its place, is there no more."""
+        shown = held.view.of(Workbenches).state.shown.get(scope)
+        where = self._where(scope, held.view)
+        if shown is None or where is None or not shown.message:
             return False
-        return True
+        surface, place = where
+        try:
+            return await surface.look(place, shown.message) is None
+        except SurfaceError as error:
+            return error.kind == "permanent"
 
     async def _gone(self, scope: str, why: str, held: Held) -> None:
         """Somebody took the message away: the next one comes when there is something to show again."""
         shown = held.view.of(Workbenches).state.shown.get(scope)
         self._stands.pop(scope, None)
+        self._tried.pop(scope, None)
+        self._refusals.pop(scope, None)
         log.info("the workbench of %s is gone: %s", scope, why)
         if shown is not None:
-            await held.admit(self._told(scope, "", shown.count + 1, False))
+            gone = ViewShown(message="", count=shown.count + 1, pinned=False)
+            await held.admit(self._draft(gone, scope, "gone"))
 
     def _where(self, scope: str, view: View) -> tuple[Surface, str] | None:
         placed = view.of(Places).of(scope)
@@ -142,8 +174,11 @@ class Workbench:
         post = PostRequested(kind="notice", text=text, view="workbench")
         return Draft.of(post, "workbench", scope, "notice", count, actor="relay", scope=scope)
 
-    def _told(self, scope: str, message: str, count: int, pinned: bool) -> Draft:
-        shown = ViewShown(message=message, count=count, pinned=pinned)
-        return Draft.of(
-            shown, scope, shown.kind, count, "stands" if message else "gone", actor="relay", scope=scope
-        )
+    def _told(self, scope: str, shown: Shown, why: str) -> Draft:
+        told = ViewShown(message=shown.message, count=shown.count, pinned=not why, why=why)
+        # Where it couldn't be pinned, each boot tries once more.
+        return self._draft(told, scope, *([self._parts.boot] if shown.known else []))
+
+    def _draft(self, told: ViewShown, scope: str, *what: str) -> Draft:
+        key = (scope, told.kind, told.count, *(what or ("stands",)))
+        return Draft.of(told, *key, actor="relay", scope=scope)

@@ -10,24 +10,29 @@ from relay import texts
 from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.config.concept import Configured
 from relay.behaviours.posting.chunks import utf16_len
+from relay.behaviours.posting.verbs import CardChoice
 from relay.behaviours.turns.concept import Lane, Turns
 from relay.behaviours.watches.concept import Armed, Watches
 from relay.ledger.fold import View
 from watch_supervisor.spec import describe
 
 MOST_WAITING = 10
+MOST_BUTTONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """`worth` says that there is something which lasts, so that a scope gets its message at all."""
+    """`worth` says that there is something which lasts, so that a scope gets its message at all; `choices` are its
+    buttons."""
 
     text: str
     worth: bool
+    choices: tuple[CardChoice, ...] = ()
 
 
-def render(view: View, scope: str, now_ms: int, limit: int) -> Rendered:
-    """The workbench of a scope, within `limit` UTF-16 units. A turn alone is no reason for one: it is shown live."""
+def render(view: View, scope: str, now_ms: int, limit: int, unpinned: str = "") -> Rendered:
+    """The workbench of a scope, within `limit` UTF-16 units. A turn alone is no reason for one: it is shown live.
+    `unpinned` is why it isn't pinned."""
     turns, zone = view.of(Turns), view.of(Configured).zone
     lane = turns.lane(scope)
     watches = view.of(Watches).of_scope(scope)
@@ -43,8 +48,26 @@ def render(view: View, scope: str, now_ms: int, limit: int) -> Rendered:
     lines += [texts.workbench_card(_time(card.deadline, zone, now_ms)) for card in cards]
     lines += _waiting(lane, zone, now_ms)
     lines += [_watch(armed, zone, now_ms) for armed in watches]
-    shown = _within([texts.WORKBENCH, *(lines or [texts.WORKBENCH_EMPTY])], limit)
-    return Rendered(shown, bool(watches or cards or any(w.held for w in lane.waiting)))
+    last = texts.workbench_unpinned(unpinned) if unpinned else ""
+    shown = _within([texts.WORKBENCH, *(lines or [texts.WORKBENCH_EMPTY])], limit - utf16_len(last)) + last
+    worth = bool(watches or cards or any(w.held for w in lane.waiting))
+    choices = [
+        CardChoice(value=cancels(armed.armed), label=texts.workbench_cancel(armed.spec.name))
+        for armed in watches[:MOST_BUTTONS]
+    ]
+    return Rendered(shown, worth, tuple(choices))
+
+
+def idle(view: View, scope: str) -> bool:
+    """Whether nothing runs, waits or is watched there."""
+    lane = view.of(Turns).lane(scope)
+    cards = any(a.scope == scope for a in view.of(Approvals).state.open.values())
+    return not (lane.running or lane.waiting or cards or view.of(Watches).of_scope(scope))
+
+
+def cancels(armed: str) -> str:
+    """What a button that takes this watch off says when it is clicked."""
+    return f"off-{armed[:20]}"
 
 
 def _waiting(lane: Lane, zone: ZoneInfo, now_ms: int) -> list[str]:

@@ -17,3 +17,5 @@ class ViewShown(Payload):
     count: int
     """Which message of the scope it is: it grows when somebody took the one before away."""
     pinned: bool = True
+    why: str = ""
+    """Why it isn't pinned."""

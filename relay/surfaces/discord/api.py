@@ -86,7 +86,7 @@ class DiscordApi:
         self,
         route: Route,
         *,
-        body: Json | None = None,
+        body: Json | list[Json] | None = None,
         query: dict[str, str | int] | None = None,
         files: Sequence[Upload] = (),
     ) -> Any:
@@ -96,7 +96,7 @@ class DiscordApi:
         sent = [discord.File(BytesIO(file.data), file.name) for file in files]
         if sent:
             listed = [{"id": index, "filename": file.filename} for index, file in enumerate(sent)]
-            payload = {**(body or {}), "attachments": listed}
+            payload = {**(body if isinstance(body, dict) else {}), "attachments": listed}
             more["form"] = [{"name": "payload_json", "value": orjson.dumps(payload).decode()}] + [
                 {
                     "name": f"files[{index}]",

@@ -34,7 +34,8 @@ def intents() -> discord.Intents:
 
 
 class GatewayClient(discord.Client):
-    """See the module. `hear` is called with the name and the data of each event and never waits."""
+    """See the module. `hear` is called with the name and the data of each event, `begins` before a session; neither
+    waits."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class GatewayClient(discord.Client):
         identify: Callable[[], Awaitable[None]],
         clock: Clock,
         connector: Connector | None = None,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(
             intents=intents(),
@@ -56,6 +58,7 @@ class GatewayClient(discord.Client):
         self._hear = hear
         self._identify = identify
         self._clock = clock
+        self._begins = begins
         self._breaks: deque[float] = deque(maxlen=MOST_BREAKS)
         self._bear_odd_events()
 
@@ -68,6 +71,9 @@ class GatewayClient(discord.Client):
             known = cast("dict[str, Callable[[Any], None]]", parsers)
             for name in known.keys() - _NEEDED:
                 known[name] = _bearing(name, known[name])
+
+    async def setup_hook(self) -> None:
+        self._begins()
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
         if not initial:

@@ -38,6 +38,7 @@ class Connection:
         connector: Connector | None = None,
         say: Callable[[str], None] = log.warning,
         jitter: Callable[[], float] = lambda: 1.0,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
         self._token = token
         self._token_env = token_env
@@ -47,6 +48,7 @@ class Connection:
         self._connector = connector
         self._say = say
         self._jitter = jitter
+        self._begins = begins
         self._client: GatewayClient | None = None
         self._up_since: float | None = None
         self.trouble = ""
@@ -83,7 +85,7 @@ class Connection:
         try:
             await before()
             client = self._client = GatewayClient(
-                self._heard, self._budget.spend, self._clock, self._connector
+                self._heard, self._budget.spend, self._clock, self._connector, self._begins
             )
             await client.start(self._token, reconnect=False)
         except Exception as error:  # whatever a parser or a socket raises: the session is over and is told

@@ -23,6 +23,8 @@ THREAD_EXISTS = 160004
 UNKNOWN_CHANNEL = 10003
 UNKNOWN_MESSAGE = 10008
 NO_ACCESS = 50001
+MISSING_PERMISSION = 50013
+TOO_MANY_PINS = 30003
 
 CODES: dict[int, tuple[Kind, str]] = {
     10003: ("permanent", "the channel or thread is gone"),
@@ -31,6 +33,7 @@ CODES: dict[int, tuple[Kind, str]] = {
     10014: ("permanent", "Discord doesn't know that emoji"),
     10062: ("permanent", "the click was answered too late"),
     20016: ("transient", "the channel is in slow mode"),
+    TOO_MANY_PINS: ("permanent", "there are as many pins as a channel can have"),
     30010: ("permanent", "the message has as many reactions as it can have"),
     30046: ("transient", "an old message was edited too often; Discord wants a pause"),
     40005: ("permanent", "the file is larger than this server takes"),

@@ -1,4 +1,4 @@
-"""What the gateway tells, made into events of the relay: messages, reactions, clicks, and that it is (again) connected.
+"""What the gateway tells, made into events of the relay: messages, reactions, and that it is (again) connected.
 
 Also notices when the gateway has gone deaf: connected, and yet the history holds what it never told.
 """
@@ -15,22 +15,20 @@ import anyio
 from discord.http import Route
 
 from relay.clock import Clock
-from relay.surfaces.discord import cards, raw
+from relay.surfaces.discord import raw
 from relay.surfaces.discord.api import DiscordApi, Json
 from relay.surfaces.discord.channels import Channels
 from relay.surfaces.discord.connection import Connection
 from relay.surfaces.discord.errors import DiscordRefused
 from relay.surfaces.discord.inbox import Inbox
+from relay.surfaces.discord.interactions import Interactions
 from relay.surfaces.discord.toggles import Toggles
-from relay.surfaces.surface import ChoiceEvent, EditEvent, MessageEvent, ReactionEvent, SurfaceEvents
+from relay.surfaces.surface import EditEvent, MessageEvent, ReactionEvent, SurfaceEvents
 
 MOST_HEARD = 10_000
 DEAF_AFTER_S = 30.0
 """A session that told nothing for so long is asked about; a busy one that missed one event is not."""
 SECOND_LOOK_S = 5.0
-_ACKNOWLEDGE = {"type": 6}
-_PRIVATE = 1 << 6
-MOST_CLICKS = 50
 
 log = logging.getLogger(__name__)
 
@@ -52,15 +50,14 @@ class Hearing:
         self._closing_gaps = False
         self._suspected = ""
         self._suspicion = anyio.Event()
-        self._send_clicks, self._clicks = anyio.create_memory_object_stream[Json](MOST_CLICKS)
+        self.interactions = Interactions(api, channels, self.inbox, clock)
 
     async def run(self) -> None:
         """Until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.inbox.run)
             tasks.start_soon(self._doubt)
-            async for click in self._clicks:
-                tasks.start_soon(self._click, click)
+            tasks.start_soon(self.interactions.run)
 
     async def _ready(self) -> None:
         self._closing_gaps = True
@@ -85,7 +82,7 @@ class Hearing:
             case "MESSAGE_REACTION_ADD" | "MESSAGE_REACTION_REMOVE":
                 self._reaction(data, is_set=name.endswith("ADD"))
             case "INTERACTION_CREATE":
-                self._interaction(data)
+                self.interactions.hear(data)
             case "THREAD_CREATE" | "THREAD_UPDATE" | "CHANNEL_CREATE" | "CHANNEL_UPDATE":
                 self._channels.keep(data)
                 self._joined(data)
@@ -171,47 +168,6 @@ class Hearing:
             await self._api.call(Route("PUT", path, channel_id=thread))
         except DiscordRefused as error:
             log.debug("thread %s can't be joined: %s", thread, error)
-
-    # -- clicks -------------------------------------------------------------------------------------------------------
-
-    def _interaction(self, data: Json) -> None:
-        try:
-            self._send_clicks.send_nowait(data)
-        except anyio.WouldBlock:
-            log.warning("more clicks at once than can be answered; one is left to fail visibly")
-
-    async def _click(self, data: Json) -> None:
-        """Answered at once, since Discord waits for 3 s only; what it means comes after."""
-        id, token = raw.word(data.get("id")), raw.text(data.get("token"))
-        if not id or not token:
-            return
-        path = "/interactions/{webhook_id}/{webhook_token}/callback"
-        try:
-            await self._api.call(Route("POST", path, webhook_id=id, webhook_token=token), body=_ACKNOWLEDGE)
-        except DiscordRefused as error:
-            log.warning("a click could not be answered in time: %s", error)
-        meant = cards.meant(raw.text(raw.obj(data.get("data")).get("custom_id")))
-        member = raw.obj(data.get("member"))
-        person = raw.person(raw.obj(member.get("user")) or raw.obj(data.get("user")), member)
-        place = raw.word(data.get("channel_id")) or raw.word(raw.obj(data.get("channel")).get("id"))
-        message = raw.word(raw.obj(data.get("message")).get("id"))
-        if meant is None or not person.id or not place:
-            return
-        event = ChoiceEvent(place, message, meant[0], person, meant[1], id)
-        bring = partial(self._bring_choice, event, token)
-        self.inbox.put(f"a click on {message}", bring, place=place, kept=True)
-
-    async def _bring_choice(self, event: ChoiceEvent, token: str) -> None:
-        told = await self.events.choice(event)
-        if told:
-            path = "/webhooks/{webhook_id}/{webhook_token}"
-            body: Json = {"content": told, "flags": _PRIVATE, "allowed_mentions": {"parse": []}}
-            try:
-                await self._api.call(
-                    Route("POST", path, webhook_id=self._api.application, webhook_token=token), body=body
-                )
-            except DiscordRefused as error:
-                log.warning("the answer to a click could not be shown: %s", error)
 
     # -- deafness -----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ from relay.surfaces.surface import EditEvent, HungFile, MessageEvent, Person, Pl
 
 SPOKEN = frozenset({0, 19})
 """Kinds of message that somebody wrote: plain ones and replies. All others are Discord's own words."""
+USED = 20
+"""The message that stands for a slash command; its author is the bot whose command it is."""
 DIRECT = 1
 THREADS = frozenset({10, 11, 12})
 ROOMS = frozenset({0, 2, 5, 13, 15, 16})
@@ -159,8 +161,12 @@ def edit(data: Json, us: str) -> EditEvent | None:
 def own(data: Json, us: str) -> SeenPost | None:
     """One of our own messages, or None."""
     id = word(data.get("id"))
-    ours = word(obj(data.get("author")).get("id")) == us and not word(data.get("webhook_id"))
-    if not id or not ours or number(data.get("type")) not in SPOKEN:
+    kind = number(data.get("type"))
+    # What stands for a slash command comes by a webhook of the bot's own.
+    ours = word(obj(data.get("author")).get("id")) == us and (
+        kind == USED or not word(data.get("webhook_id"))
+    )
+    if not id or not ours or kind not in SPOKEN | {USED}:
         return None
     files = tuple(text(file.get("filename")) for file in objs(data.get("attachments")))
     return SeenPost(id, text(data.get("content")), reply_to(data), sent_at(data, id), files)

@@ -11,19 +11,22 @@ from discord.http import Route
 from relay.clock import Clock
 from relay.config import Access
 from relay.ledger.blobs import Blobs
-from relay.surfaces.discord import writing
+from relay.surfaces.discord import cards, writing
 from relay.surfaces.discord.api import Connector, DiscordApi, Json
 from relay.surfaces.discord.budget import IdentifyBudget
 from relay.surfaces.discord.channels import Channels
+from relay.surfaces.discord.command_sync import CommandSync
 from relay.surfaces.discord.connection import Connection
 from relay.surfaces.discord.errors import THREAD_ARCHIVED, DiscordRefused
 from relay.surfaces.discord.files import Files
 from relay.surfaces.discord.hearing import Hearing
 from relay.surfaces.discord.history import History, known
+from relay.surfaces.discord.pins import Pins
 from relay.surfaces.discord.posts import Posts
 from relay.surfaces.discord.status import LiveStatus
 from relay.surfaces.surface import (
     Capabilities,
+    Choice,
     LiveView,
     MessageEvent,
     OutgoingPost,
@@ -58,10 +61,22 @@ class DiscordSurface:
         self._history = History(self._api, self._hearing.found)
         self._files = Files(self._api, connector)
         self._posts = Posts(self._api, self._channels, self._history, Blobs(state / "blobs"))
+        self._pins = Pins(self._api, clock)
         self._status = LiveStatus(self._api, clock, state / "discord-status.json")
         budget = IdentifyBudget(state / "discord-sessions.json", clock)
+        self._commands = CommandSync(
+            self._api, state / "discord-commands.json", clock, lambda: self._hearing.events.offered()
+        )
         self._connection = Connection(
-            token, token_env, self._hearing.hear, budget, clock, connector=connector, say=say, jitter=jitter
+            token,
+            token_env,
+            self._hearing.hear,
+            budget,
+            clock,
+            connector=connector,
+            say=say,
+            jitter=jitter,
+            begins=self._commands.look,
         )
         self._hearing.connection = self._connection
 
@@ -71,7 +86,7 @@ class DiscordSurface:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(limit=writing.CHUNK)
+        return Capabilities(limit=writing.CHUNK, pins=True)
 
     @property
     def trouble(self) -> str:
@@ -82,7 +97,7 @@ class DiscordSurface:
             if missing
             else ""
         )
-        return self._connection.trouble or self._hearing.inbox.trouble or unseen
+        return self._connection.trouble or self._hearing.inbox.trouble or unseen or self._commands.trouble
 
     def follow(self, access: Callable[[], Access]) -> None:
         """Where the configuration in force is found."""
@@ -91,10 +106,11 @@ class DiscordSurface:
     # -- in -----------------------------------------------------------------------------------------------------------
 
     async def run(self, events: SurfaceEvents) -> None:
-        self._hearing.events = events
+        self._hearing.events = self._hearing.interactions.events = events
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._hearing.run)
             tasks.start_soon(self._status.run)
+            tasks.start_soon(self._commands.run)
             await self._connection.run(self._api.log_in)
             # Over: only a person can help. What is owed waits, and everything else of the relay goes on.
             await anyio.sleep_forever()
@@ -111,12 +127,21 @@ class DiscordSurface:
     async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
         return await self._posts.post(place, post, nonce)
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
         if not text.strip():
             raise DiscordRefused("there is nothing in this text.")
         body: Json = {"content": writing.shortened(text), "allowed_mentions": writing.nobody()}
-        if close_card:
-            body["components"] = []
+        if close_card or card:
+            body["components"] = cards.rows(card, choices)
         parts = {"channel_id": known(place), "message_id": known(message)}
         try:
             await self._api.call(Route("PATCH", _MESSAGE, **parts), body=body)
@@ -127,8 +152,13 @@ class DiscordSurface:
             await self._api.call(Route("PATCH", _MESSAGE, **parts), body=body)
 
     async def pin(self, place: str, message: str) -> None:
-        parts = {"channel_id": known(place), "message_id": known(message)}
-        await self._api.call(Route("PUT", "/channels/{channel_id}/messages/pins/{message_id}", **parts))
+        try:
+            await self._pins.pin(place, message)
+        except DiscordRefused as error:
+            if error.number != THREAD_ARCHIVED:
+                raise
+            await self._posts.unarchive(place)
+            await self._pins.pin(place, message)
 
     async def open_thread(self, room: str, title: str, nonce: str) -> str:
         return await self._posts.open_thread(room, title, nonce)

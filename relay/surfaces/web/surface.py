@@ -7,7 +7,7 @@ relay took it: after a crash some may come twice, which the ledger's keys make h
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar
@@ -17,6 +17,7 @@ from relay.errors import RelayError, StoreUnavailable, SurfaceError
 from relay.ledger.canonical import clean_text
 from relay.surfaces.surface import (
     Capabilities,
+    Choice,
     EditEvent,
     LiveView,
     MessageEvent,
@@ -124,7 +125,16 @@ class WebSurface:
     async def post(self, place: str, post: OutgoingPost, nonce: str) -> str:
         return await self._chat.post(place, post, nonce)
 
-    async def edit(self, place: str, message: str, text: str, *, close_card: bool = False) -> None:
+    async def edit(
+        self,
+        place: str,
+        message: str,
+        text: str,
+        *,
+        close_card: bool = False,
+        card: str = "",
+        choices: Sequence[Choice] = (),
+    ) -> None:
         await self._chat.edit(place, message, text, close_card=close_card)
 
     async def pin(self, place: str, message: str) -> None:

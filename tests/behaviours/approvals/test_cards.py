@@ -8,9 +8,13 @@ from fakes.living import ADA, BEN, OWNER, Living, living
 from fakes.puppet import Puppet
 
 from relay.agents.runtime import ApprovalAsked, TextDelta, TurnEnded
+from relay.behaviours.approvals.concept import Approvals
 from relay.behaviours.intake.reconciler import plain_emoji
 from relay.behaviours.turns.concept import Turns
+from relay.behaviours.turns.reconciler_course import ended
+from relay.behaviours.turns.verbs import ToolAsked
 from relay.errors import SurfaceError
+from relay.ledger.interaction import Draft
 
 pytestmark = pytest.mark.anyio
 COMMAND = "rm -rf build && make 'all'  # spaces  stay"
@@ -250,3 +254,35 @@ async def test_a_click_on_a_card_that_nobody_waits_for_is_refused_where_people_s
         assert "Allowed" not in seen["text"]
         assert [i.body["why"] for i in await relay.log("approval.refused")] == ["nobody waits"]
         assert [o for o, _ in await outcomes(relay)] == ["withdrawn"]
+
+
+async def test_a_turn_that_ends_as_it_asks_leaves_no_card_open(tmp_path: Path) -> None:
+    """The request and the turn's end are one transaction, so that the end is there before the card is."""
+    puppet = Puppet()
+    async with living(tmp_path, runtimes=lambda _: {"scripted": puppet}) as relay:
+        await relay.say("go")
+        await relay.turn_runs()
+        engine = relay.relay.parts.engine
+        running = engine.view.of(Turns).lane("web:main").running
+        assert running is not None
+        asked = ToolAsked(
+            turn=running.turn,
+            call="c1",
+            title="run",
+            room="web:main",
+            digest="d",
+            request="r1",
+            command="make",
+        )
+        who = {"actor": "agent:scout", "role": "owner", "scope": "web:main", "caused_by": [running.turn]}
+        await engine.admit(
+            Draft.of(asked, running.turn, "c1", "leave", **who), ended("web:main", running, "completed", "")
+        )
+        (await puppet.turn()).play(TurnEnded("completed"))
+        await relay.until_logged("approval.closed")
+        await relay.quiet()
+        assert await outcomes(relay) == [("withdrawn", "relay")]
+        assert not [m for m in await relay.messages() if m["card"]]
+        approvals = engine.view.of(Approvals).state
+        assert not approvals.open
+        assert not approvals.decided

@@ -118,3 +118,18 @@ async def test_a_change_made_while_no_relay_ran_is_asked_of_the_turn_that_goes_o
         await relay.seen("Stopped by Ada")
         await relay.quiet()
         assert (await relay.ends())[-1] == "cancelled"
+
+
+async def test_a_card_that_a_restart_took_away_comes_again_with_the_turn_that_goes_on(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        message = await worked_on(relay)
+        await relay.delete(message, by=ADA)
+        first = await relay.card()
+        await relay.restart(kill=True)
+        await relay.wait(
+            lambda m: m["card_open"] and m["id"] != first["id"], "a card of the turn that goes on"
+        )
+        await relay.click(await relay.card(), "stop", by=ADA)
+        await relay.seen("Stopped by Ada")
+        await relay.quiet()
+        assert not [m for m in await relay.messages() if m["card_open"]]

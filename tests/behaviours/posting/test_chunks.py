@@ -95,14 +95,14 @@ def test_f3_the_closer_counts_against_the_limit(size: int) -> None:
     check("```\n" + "x" * size, 2000)
 
 
-def test_f4_an_opener_longer_than_the_limit_ends_and_is_reopened_bare() -> None:
+def test_an_opener_longer_than_the_limit_ends_and_is_reopened_bare() -> None:
     chunks = check("```" + "x" * 2500 + "\ncode\n```\nafter", 2000)
     assert len(chunks) == 2
     assert chunks[1].shown.startswith("```\nx")
     assert chunks[1].shown.endswith("code\n```\nafter")
 
 
-def test_f4_a_long_opener_that_fits_is_reopened_bare() -> None:
+def test_a_long_opener_that_fits_is_reopened_bare() -> None:
     chunks = check("```" + "x" * 600 + "\n" + "code line\n" * 400 + "```", 2000)
     assert all(each.shown.startswith("```\ncode line\n") for each in chunks[1:])
 

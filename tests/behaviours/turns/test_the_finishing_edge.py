@@ -4,24 +4,13 @@ No thread and no timer takes part here: the relay moves one round of the event l
 after each number of them in turn, from before the agent's turn began to well after it was over.
 """
 
-import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import anyio
-import anyio.lowlevel
 import pytest
-from fakes.chat_in_memory import ChatInMemory
-from fakes.living import FastClock, access
+from fakes.stepping import at_rest, rounds, stepping, without_threads
 
-from relay.app import Relay, build
-from relay.behaviours.posting.concept import Outbox
-from relay.behaviours.turns.concept import Turns
-from relay.ledger.memory import MemoryStore
-from relay.surfaces.surface import Surfaces
+from relay.app import Relay
 
 pytestmark = pytest.mark.anyio
 MOST_ROUNDS = 600
@@ -32,46 +21,7 @@ FIRST = "say first of {n}.\ntool write f.txt x\ntool read f.txt\ntool append f.t
 
 @pytest.fixture
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What would go to a thread is done at once, one round of the loop later; the disk is not waited for."""
-
-    async def run_sync(function: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
-        await anyio.lowlevel.checkpoint()
-        return function(*arguments)
-
-    monkeypatch.setattr("anyio.to_thread.run_sync", run_sync)
-    monkeypatch.setattr("os.fsync", lambda _: None)
-
-
-@asynccontextmanager
-async def stepping(tmp_path: Path, busy: str) -> AsyncIterator[tuple[Relay, ChatInMemory]]:
-    clock = FastClock(1.0)
-    chat = ChatInMemory(clock)
-    relay = await build(
-        access=access(tmp_path, busy=busy),
-        digest="",
-        zone="UTC",
-        store=MemoryStore(),
-        clock=clock,
-        surfaces=Surfaces({"web": chat}),
-        state=tmp_path / "state",
-        entropy=os.urandom,
-    )
-    async with anyio.create_task_group() as tasks:
-        await tasks.start(relay.run)
-        yield relay, chat
-        tasks.cancel_scope.cancel()
-
-
-async def at_rest(relay: Relay) -> None:
-    view, calm = relay.parts.engine.view, 0
-    for _ in range(20_000):
-        await anyio.lowlevel.checkpoint()
-        lane = view.of(Turns).lane("web:main")
-        outbox = view.of(Outbox).state
-        calm = 0 if lane.running or lane.waiting or outbox.where or outbox.reactions else calm + 1
-        if calm > 30:
-            return
-    raise AssertionError("it did not come to rest")
+    without_threads(monkeypatch)
 
 
 async def taken(relay: Relay) -> Counter[str]:
@@ -98,8 +48,7 @@ async def test_l14_m8_a_message_at_the_edge_belongs_to_exactly_one_turn(
         for n in range(MOST_ROUNDS):
             before = relay.parts.engine.head
             await intake.message(chat.write(FIRST.format(n=n)))
-            for _ in range(n):
-                await anyio.lowlevel.checkpoint()
+            await rounds(n)
             await intake.message(chat.write(f"say second of {n}."))
             await at_rest(relay)
             log = await relay.parts.engine.store.read(before, 1_000_000)

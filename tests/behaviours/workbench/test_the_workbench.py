@@ -183,3 +183,18 @@ async def test_a_name_can_t_break_out_of_its_line_or_call_anybody(tmp_path: Path
         (bench,) = [m for m in await relay.messages() if m["text"].startswith(HEAD)]
         assert bench["ping"] == []
         assert len(bench["text"].splitlines()) == 2
+
+
+async def test_one_that_may_not_be_edited_just_now_is_not_taken_for_gone(tmp_path: Path) -> None:
+    narrow = Narrow()
+    async with living(tmp_path, surface=narrow) as relay:
+        await relay.say("!watch a --file a.md")
+        await says(relay, "«a»")
+        await relay.until_logged("view.shown")
+        narrow.no_edits = "the thread is locked."
+        await relay.say("!watch b --file b.md")
+        await relay.watching("b")
+        await relay.until(lambda: narrow.refused > 1, "a second try")
+        narrow.no_edits = ""
+        await says(relay, "«a»", "«b»")
+        assert len(await benches(relay)) == 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.chat_in_memory import ChatInMemory
-from fakes.discord import DiscordServer, File
+from fakes.discord import DiscordServer, File, permissions
 from fakes.discord.clock import made_at
 from fakes.discord.model import Message
 
@@ -100,6 +100,7 @@ async def on_discord(tmp_path: Path) -> AsyncIterator[Opened]:
     async with DiscordServer() as server:
         bot = server.bot("relay")
         guild = server.guild("Workshop", bots=[bot])
+        guild.give(bot, guild.role("pinner", permissions.PIN_MESSAGES))
         main, side, ada = guild.text_channel("main"), guild.text_channel("side"), guild.person("ada")
         rooms = {f"discord:{place.id}": Room(agent="scout", workspace=tmp_path) for place in (main, side)}
         access = default(workspace=tmp_path).model_copy(update={"rooms": rooms})

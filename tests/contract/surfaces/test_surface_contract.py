@@ -7,8 +7,9 @@ import pytest
 from fakes.living import poll
 from surface_opening import Opened
 
+from relay.behaviours.commands import Command, Suggestion
 from relay.errors import StoreUnavailable, SurfaceError
-from relay.surfaces.surface import Choice, EditEvent, MessageEvent, OutgoingPost, Place
+from relay.surfaces.surface import Choice, CommandEvent, EditEvent, MessageEvent, OutgoingPost, Place
 
 pytestmark = pytest.mark.anyio
 
@@ -192,6 +193,19 @@ class Listener:
     def __init__(self, refusals: int = 0) -> None:
         self.told: list[object] = []
         self.refusals = refusals
+
+    def offered(self) -> Sequence[Command]:
+        return ()
+
+    def suggestions(self, *_: object) -> Sequence[Suggestion]:
+        return ()
+
+    def refuses(self, *_: object) -> str | None:
+        return "no commands here"
+
+    async def command(self, event: CommandEvent) -> str:
+        self.told.append(event)
+        return "used"
 
     async def ready(self, places: Sequence[Place]) -> None:
         self.told.append([place.place for place in places])

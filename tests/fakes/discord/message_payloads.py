@@ -86,6 +86,8 @@ def message(world: World, one: Message, viewer: User | None = None, *, deep: boo
         found["reactions"] = reactions(one, viewer)
     if one.webhook_id is not None:
         found["webhook_id"] = str(one.webhook_id)
+    if one.interaction is not None and one.application_id is not None:
+        found["webhook_id"] = str(one.application_id)
     if one.application_id is not None:
         found["application_id"] = str(one.application_id)
     if one.interaction is not None:

@@ -177,7 +177,7 @@ class DiscordServer:
         """Somebody who is in no guild yet."""
         return people.Person(self.world, self.world.new_user(name))
 
-    async def until(self, holds: Callable[[], object], within: float = 5.0, *, saying: str = "") -> None:
+    async def until(self, holds: Callable[[], object], within: float = 30.0, *, saying: str = "") -> None:
         """Waits until `holds()` is true; it is asked again at every change, and 20 times a second.
 
         Raises AssertionError with what every channel shows when `within` seconds are over.
