@@ -25,12 +25,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import anyio
 import anyio.abc
 
-from relay import texts
+from relay import texts_coming_in, texts_of_the_start
 from relay.agents.runtime import Runtime, Tools
 from relay.agents.scripted.runtime import ScriptedRuntime
 from relay.behaviours import Behaviour, discover
 from relay.behaviours.config.reconciler import ConfigTaker, loaded
 from relay.behaviours.intake.reconciler import Intake
+from relay.behaviours.intake.reconciler_sending import Sending
 from relay.clock import Clock, SystemClock
 from relay.config import Access, ConfigWatch, Loaded, default, env_of, load, state_folder
 from relay.errors import ConfigError, RelayError, WorkspaceUnusable
@@ -45,6 +46,7 @@ from relay.masking import JsonFormatter, Masker
 from relay.parts import Current, Parts
 from relay.surfaces.surface import Surface, Surfaces
 from relay.surfaces.web.chat import ChatRoom, LocalChat
+from relay.surfaces.web.doorplate import Doorplate, put_up, take_down
 from relay.surfaces.web.lineage import NOT_THE_LAST_ONE
 from relay.surfaces.web.server import PageServer
 from relay.surfaces.web.surface import WebSurface
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from relay.surfaces.discord.surface import DiscordSurface
 
 RUNTIMES = ("scripted",)
+SHORTEST_TOKEN = 16
 
 log = logging.getLogger("relay")
 
@@ -259,7 +262,7 @@ def make_workspaces(access: Access, say: Callable[[str], None]) -> None:
         folder = Path(rules.workspace)
         try:
             if ready(folder):
-                say(texts.made_workspace(room, str(folder)))
+                say(texts_of_the_start.made_workspace(room, str(folder)))
         except WorkspaceUnusable as error:
             raise ConfigError(f"rooms.{room}.workspace: {error}", error.advice) from None
 
@@ -316,6 +319,7 @@ async def _run(
     clock: Clock,
     beside: tuple[Callable[[LocalChat, Parts], Callable[[], object]], ...],
 ) -> None:
+    take_down(settled.state)  # of a relay that was killed
     web = WebSurface(chat, clock)
     surfaces: dict[str, Surface] = {"web": web}
     if discord is not None:
@@ -327,7 +331,8 @@ async def _run(
     if not await chat.belongs_to(await store.epoch() + 1, known):
         options.say(NOT_THE_LAST_ONE)
     key = secrets.token_urlsafe(32)
-    masker = Masker([key, *secret_values(settled.access, settled.env)])
+    programs = programs_token(settled, secrets.token_urlsafe)
+    masker = Masker([key, programs, *secret_values(settled.access, settled.env)])
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, JsonFormatter):
             # From here on the log knows the values, not only the shapes.
@@ -362,7 +367,7 @@ async def _run(
             make_workspaces(access, options.say)
             chat.take_up(chat_rooms(access))
             same = access.surfaces == settled.access.surfaces and access.state == settled.access.state
-            return [] if same else [texts.NEEDS_RESTART]
+            return [] if same else [texts_of_the_start.NEEDS_RESTART]
 
         taker = ConfigTaker(relay.parts, watch, settled.zone, on_taken=take_up)
         also.append(taker.run)
@@ -372,18 +377,35 @@ async def _run(
         from relay.surfaces.web.ledger_facts import LedgerFacts
 
         port = options.port if options.port is not None else settled.access.surfaces.web.port
-        page = PageServer(chat, LedgerFacts(relay.parts), token=key, clock=clock, port=port)
+        page = PageServer(
+            chat,
+            LedgerFacts(relay.parts),
+            token=key,
+            clock=clock,
+            port=port,
+            sender=Sending(relay.parts),
+            programs=programs,
+        )
         also.append(page.run)
-        options.say(texts.listening(page.url))
+        if programs:
+            named = settled.access.http.token_env
+            token = "" if settled.env.get(named, "").strip() else programs
+            put_up(settled.state, Doorplate(os.getpid(), page.port, token, named))
+        else:
+            options.say(texts_coming_in.bad_http_token(settled.access.http.token_env))
+        options.say(texts_of_the_start.listening(page.url))
     if find_spec("relay.behaviours.redaction") is not None:
         from relay.redact import WayIn
 
         also.append(WayIn(relay.parts).run)
     stop = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_until_signal, stop)
-        await relay.run(*also, stop=stop)
-        tasks.cancel_scope.cancel()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_signal, stop)
+            await relay.run(*also, stop=stop)
+            tasks.cancel_scope.cancel()
+    finally:
+        take_down(settled.state)
 
 
 @asynccontextmanager
@@ -393,7 +415,9 @@ async def _discord(options: Options, settled: Settled, clock: Clock) -> AsyncGen
     token = settled.env.get(named.token_env, "").strip() if named is not None else ""
     if named is None or not token:
         if named is not None:
-            options.say(texts.not_started("discord", texts.no_token(named.token_env)))
+            options.say(
+                texts_of_the_start.not_started("discord", texts_of_the_start.no_token(named.token_env))
+            )
         yield None
         return
     # Here, not above: the library takes long to import, and a relay without Discord does without it.
@@ -428,6 +452,15 @@ async def _until_signal(stop: anyio.Event) -> None:
         async for _ in signals:
             stop.set()
             return
+
+
+def programs_token(settled: Settled, make: Callable[[int], str]) -> str:
+    """The token of programs: the one that the configuration's variable holds, else a new one; empty for one that is too
+    easily guessed or can't stand in a header."""
+    token = settled.env.get(settled.access.http.token_env, "").strip()
+    if not token:
+        return make(32)
+    return token if len(token) >= SHORTEST_TOKEN and all("!" <= c <= "~" for c in token) else ""
 
 
 def secret_values(access: Access, env: Mapping[str, str]) -> list[str]:

@@ -10,8 +10,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from relay import __version__, texts
+from relay import __version__, texts_of_the_start
 from relay.errors import Exit, RelayError, StoreUnavailable
+
+SEND_EPILOG = """\
+exit codes:
+  0  sent; with --wait: the turn completed, or the text was posted
+  1  not sent, or the turn did not complete, or the time was over; what it was stands on the error output
+  2  the command line was off
+  3  the token or the configuration can't be used
+
+examples:
+  relay send --to web:main "the nightly build is red: look why"
+  git log -1 | relay send --to web:main --as ci --key "build-$BUILD_ID" --wait
+"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,6 +44,39 @@ def parser() -> argparse.ArgumentParser:
         "--log", choices=["debug", "info", "warning", "error"], default="warning", help="what is logged"
     )
     up.add_argument("--control", type=int, help=argparse.SUPPRESS)
+    send = commands.add_parser(
+        "send",
+        help="send a message to the running relay, from a script",
+        description="Starts a turn in a room or thread of the running relay, as the owner, or posts a text there.",
+        epilog=SEND_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    send.add_argument(
+        "text", nargs="?", metavar="TEXT", help="what to send; `-` or nothing: read from the input"
+    )
+    send.add_argument(
+        "--to",
+        default="",
+        metavar="ROOM",
+        help="a room, its label, or a thread; needed when there are several rooms",
+    )
+    send.add_argument(
+        "--as", dest="name", default="script", metavar="NAME", help="what people see of the sender"
+    )
+    send.add_argument(
+        "--key", metavar="KEY", help="sent again with the same key, it is done once (default: a new one)"
+    )
+    send.add_argument("--post", action="store_true", help="post the text; no agent reads it")
+    send.add_argument("--wait", action="store_true", help="wait for the end of the turn, and print the reply")
+    send.add_argument(
+        "--timeout",
+        default="30m",
+        metavar="TIME",
+        help="how long --wait waits (default 30m); the turn goes on after it",
+    )
+    send.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    send.add_argument("--state", type=Path, metavar="DIR")
+    send.add_argument("--config", type=Path, metavar="FILE")
     log = commands.add_parser("log", help="list what happened, newest last")
     log.add_argument("--state", type=Path, metavar="DIR")
     log.add_argument("--config", type=Path, metavar="FILE")
@@ -75,8 +120,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise RelayError("the relay does not run on Windows.", "Run it in WSL.")
         if arguments.command == "up":
             return _up(arguments)
-        if arguments.command in ("redact", "verify"):
-            # By its name: each takes long to import, and neither needs the other.
+        if arguments.command in ("redact", "send", "verify"):
+            # By its name: each takes long to import, and none needs another.
             return importlib.import_module(f"relay.{arguments.command}").run(arguments)
         if arguments.command == "doctor":
             from relay import app, doctor
@@ -102,7 +147,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not _stdout_is_stuck():
             raise
         _print_no_more()
-        print(f"relay: {texts.cannot_print(error.strerror or str(error))}", file=sys.stderr)
+        print(f"relay: {texts_of_the_start.cannot_print(error.strerror or str(error))}", file=sys.stderr)
         return Exit.FAILED
 
 
@@ -153,7 +198,7 @@ def _say(line: str) -> None:
 def _at_the_end(error: BaseException) -> BaseException:
     """While the relay runs it waits for space; what ends it is a start, and then "it goes on by itself" is not so."""
     if isinstance(error, StoreUnavailable) and error.full:
-        return StoreUnavailable(str(error), texts.START_AGAIN)
+        return StoreUnavailable(str(error), texts_of_the_start.START_AGAIN)
     return error
 
 

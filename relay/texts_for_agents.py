@@ -16,12 +16,32 @@ PROMPT_REST_MISSING = "the rest of this text is missing"
 PROMPT_LATE = "written while the relay was not running"
 
 
+PROMPT_BY_PROGRAM = "a program sent this with the owner's token; nobody may be there to answer a question"
 PROMPT_EDITED = "its author has edited it since; this is how it reads now"
 PROMPT_EDITED_NOW = "this replaces what the same message said before"
 PROMPT_TAKEN_BACK = (
     "Whoever wrote this message has deleted it. What it asked for is not wanted any more; "
     "go on with the rest, if there is any."
 )
+
+
+FILE_NOT_SHOWN = "(this file is no text, so it is not shown here)"
+FILE_NOT_THERE = "(this file could not be fetched in time; it is not in the workspace)"
+FILE_CUT = "only its beginning is shown; all of it lies at the path"
+
+
+def file_refused(why: str, detail: str) -> str:
+    """Why a file of a message is not in the workspace."""
+    words = {
+        "too large": "it is larger than the relay takes",
+        "secret name": "files named so hold secrets",
+        "secret inside": "a private key stands in it",
+        "gone": "it was deleted before it was fetched",
+        "not fetched": "it could not be fetched",
+        "no folder": "it could not be put into the workspace",
+    }.get(why, why)
+    more = f": {inline(detail, 150)}" if detail else ""
+    return f"(this file was not taken: {words}{more}. Who sent it was told.)"
 
 
 def prompt_cut(characters: int) -> str:
@@ -74,6 +94,10 @@ def share_outside(path: str) -> str:
 
 def share_protected(path: str) -> str:
     return f"files named like {inline(path)} hold secrets, so they can't be shared"
+
+
+def share_holds_key(path: str) -> str:
+    return f"a private key stands in {inline(path)}, so it can't be shared"
 
 
 def share_kept(path: str) -> str:

@@ -11,7 +11,7 @@ floor; on the floors of verbs and concepts a behaviour may import another's, wit
     CONCEPTS   behaviours' concept.py and their other pure files, the rest of relay.permissions, the two ports
     RULES      behaviours' synchronizations.py, relay.perception, relay.parts (what reconcilers are given)
     ACTING     behaviours' reconciler.py, the adapters in relay.surfaces and relay.agents, relay.tools
-    APP        relay.app, relay.cli, relay.doctor, relay.history, relay.redact, relay.verify, relay.script
+    APP        relay.app, relay.cli, relay.doctor, relay.history, relay.redact, relay.script, relay.send, relay.verify
 """
 
 import ast
@@ -130,7 +130,7 @@ class House:
                 return Place(Floor.ACTING, "tools")
             case [
                 "relay",
-                "app" | "cli" | "doctor" | "history" | "redact" | "verify" | "script" | "__main__",
+                "app" | "cli" | "doctor" | "history" | "redact" | "script" | "send" | "verify" | "__main__",
                 *_,
             ]:
                 return Place(Floor.APP, "app")

@@ -9,11 +9,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from relay.errors import StateLocked, StoreUnavailable
+
+LOOKS = 3
+LOOK_S = 0.02
 
 
 class StateLock:
@@ -30,7 +34,7 @@ class StateLock:
         except OSError as error:
             raise self._unusable(error) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(handle)
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.EACCES):
                 os.close(handle)
@@ -70,3 +74,33 @@ class StateLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def _lock(handle: int) -> None:
+    """Raises OSError when another process has it. One that only looked (`holder`) has let it go in the meantime."""
+    for _ in range(LOOKS):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            time.sleep(LOOK_S)
+        else:
+            return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def holder(path: Path) -> int | None:
+    """The pid of the process that holds the lock just now; None when nobody does."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        word = os.read(handle, 200).decode("utf-8", "replace").removeprefix("pid ").strip()
+        return int(word) if word.isascii() and word.isdigit() else 0
+    finally:
+        os.close(handle)
+    return None

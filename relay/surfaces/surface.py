@@ -49,6 +49,16 @@ class SeenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class HungFile:
+    """A file that hangs on a person's message, as the surface tells of it. `id` is the surface's own word for it; name
+    and size (bytes) are as untrusted as the message's text."""
+
+    id: str
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A button of a card: what is recorded, and what stands on it."""
 
@@ -81,6 +91,7 @@ class MessageEvent:
     reply_to: str | None = None
     mentions_us: bool = False
     quotes: tuple[Quote, ...] = ()
+    files: tuple[HungFile, ...] = ()
     ours: bool = False
 
 
@@ -301,6 +312,11 @@ class Surface(Protocol):
 
     async def look(self, place: str, message: str) -> MessageEvent | None:
         """A message as it reads now, a person's or ours; None when it was deleted. Raises for a place that is gone."""
+        ...
+
+    async def fetch(self, place: str, message: str, file: str, most: int) -> bytes | None:
+        """The bytes of a file that hangs on a person's message; None when it or its message is gone. Bounded in time.
+        Raises a permanent error when the file has more than `most` bytes."""
         ...
 
     async def newest(self, place: str) -> int:

@@ -11,11 +11,13 @@ from relay import texts_for_agents
 from relay.agents.runtime import ToolResult
 from relay.behaviours.turns.verbs import FileShared
 from relay.ledger.canonical import clean_text
+from relay.perception.files import holds_key
 from relay.tools.desk import Call, Desk, Tool
 from relay.workspaces import IsKept, Kept, LeadsOut, open_inside
 from watch_supervisor.places import is_named_so
 
-LARGEST_SHARED = 8 * 1024 * 1024
+LARGEST_SHARED = 25_000_000
+"""Bytes of one file. What a place takes may be less: its surface looks before it uploads."""
 MOST_SHARED = 40
 """Files of one turn."""
 
@@ -58,5 +60,9 @@ def _read_shared(workspace: Path, path: str, kept: Kept) -> tuple[str, bytes]:
             raise _NotShared(texts_for_agents.share_protected(path))
         data = file.read(LARGEST_SHARED + 1)
     if len(data) > LARGEST_SHARED:
-        raise _NotShared(texts_for_agents.share_failed(path, f"it is larger than {LARGEST_SHARED >> 20} MiB"))
+        raise _NotShared(
+            texts_for_agents.share_failed(path, f"it is larger than {LARGEST_SHARED // 1_000_000} MB")
+        )
+    if holds_key(data):
+        raise _NotShared(texts_for_agents.share_holds_key(path))
     return Path(opened.path).name, data

@@ -26,6 +26,7 @@ LEAVES = sorted(
 )
 ALL = "all of them"
 GOES_WITH = {
+    "attachments": set[str](),
     "corrections": set[str](),
     "focus": set[str](),
     "pausing": set[str](),

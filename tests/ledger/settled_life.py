@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC
 
 from relay.behaviours.approvals.verbs import ApprovalAsked, ApprovalClosed
+from relay.behaviours.attachments.verbs import FileReceived, FileRefused
 from relay.behaviours.config.verbs import ConfigLoaded, RoomRules
 from relay.behaviours.corrections.verbs import CorrectionClosed, CorrectionOffered
 from relay.behaviours.focus.verbs import FocusAdded, FocusRemoved
 from relay.behaviours.intake.verbs import (
+    AttachedFile,
     ChannelDeleted,
     ChannelEdited,
     ChannelMessage,
@@ -33,6 +35,7 @@ from relay.behaviours.posting.verbs import (
     ReactionSet,
 )
 from relay.behaviours.queue.verbs import QueueAsked
+from relay.behaviours.redaction.verbs import InteractionRedacted, InteractionScrubbed
 from relay.behaviours.settings.verbs import SettingChosen
 from relay.behaviours.status.verbs import AnswerRequested
 from relay.behaviours.turns.verbs import (
@@ -56,9 +59,12 @@ from relay.behaviours.watches.verbs import (
     WatchDisarmed,
     WatchExited,
     WatchFired,
+    WatchHeldOn,
     WatchJudged,
     WatchRefused,
+    WatchReleased,
     WatchRequested,
+    WatchSnoozed,
     WatchStarted,
 )
 from relay.behaviours.workbench.verbs import ViewShown
@@ -136,6 +142,8 @@ class SettledLife:
         self._turn(message)
         self._watch(message)
         self._answers(message)
+        redacted = self._put(InteractionRedacted(target=message, by="Ada", rows=(message,), residues=("a",)))
+        self._put(InteractionScrubbed(redacted=redacted, count=1))
         self._put(IntakeCaughtUp(surface="web", place=self._scope, position=self.count))
         self.days += 1
 
@@ -158,13 +166,14 @@ class SettledLife:
             )
         reaction = self._put(ReactionRequested(message=name, emoji="👀"))
         self._put(ReactionSet(request=reaction))
-        return self._put(
+        said = self._put(
             ChannelMessage(
                 surface="web",
                 place=self._scope,
                 room=ROOM,
                 message=name,
                 position=self.count,
+                files=tuple(AttachedFile(id=str(n), name="a.txt", size=9) for n in range(2)),
                 author="ada",
                 name="Ada",
                 text="Could you look at why the nightly build went red, and say which commit did it? " * 3,
@@ -174,6 +183,20 @@ class SettledLife:
             ),
             outside=[f"web:{name}"],
         )
+        self._put(
+            FileReceived(
+                source=said,
+                index=0,
+                message=name,
+                name="a.txt",
+                path="inbox/a.txt",
+                digest="0" * 64,
+                size=9,
+                kind="text",
+            )
+        )
+        self._put(FileRefused(source=said, index=1, message=name, name="a.txt", size=9, why="gone", most=9))
+        return said
 
     def _turn(self, message: str) -> None:
         origin = Origin(kind="message", name="Ada", person="web:ada", message="m1")
@@ -354,6 +377,23 @@ class SettledLife:
             )
         )
         self._put(WatchAdvanced(armed=armed, run=run, source_state={"digest": "c"}))
+        self._put(WatchSnoozed(armed=armed, name=SPEC.name, until=1, by="Ada"))
+        self._put(WatchSnoozed(armed=armed, name=SPEC.name, until=None, by="Ada"))
+        self._put(WatchHeldOn(armed=armed, name=SPEC.name, why="budget", until=1))
+        self._put(
+            WatchReleased(
+                armed=armed,
+                name=SPEC.name,
+                room=ROOM,
+                person="web:ada",
+                notify=True,
+                is_diff=True,
+                why="budget",
+                text="+ a line",
+                fires=(),
+                count=1,
+            )
+        )
         self._put(WatchDisarmed(armed=armed, name=SPEC.name, reason="asked", path="notes.md"))
         self._put(WatchExited(armed=armed, run=run))
 

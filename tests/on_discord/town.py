@@ -189,9 +189,9 @@ class Town:
 def access_of(
     folder: Path, room: Place, olga: Person, ada: Person, limits: dict[str, int], **more: Any
 ) -> Access:
-    rules = {"humans": ("ada",), **more}
+    rules = {"humans": ("ada",), "require_mention": True, **more}
     rooms = {
-        f"discord:{room.id}": Room(agent="scout", workspace=folder / "work", require_mention=True, **rules),
+        f"discord:{room.id}": Room(agent="scout", workspace=folder / "work", **rules),
         "dm:": Room(agent="scout", workspace=folder / "dm", require_mention=False),
     }
     return default(workspace=folder / "work").model_copy(

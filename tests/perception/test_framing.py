@@ -33,7 +33,7 @@ HOSTILE = st.lists(
 FACT_NAMES = st.sampled_from(["watch", "why", "dropped", "a-b_c1"])
 PARTS = st.builds(
     Part,
-    kind=st.sampled_from(["message", "fire", "continuation", "notice", "steer"]),
+    kind=st.sampled_from(["message", "fire", "continuation", "notice", "steer", "file"]),
     who=HOSTILE,
     role=HOSTILE,
     source=HOSTILE,

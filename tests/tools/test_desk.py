@@ -143,8 +143,17 @@ async def test_s7_a_file_over_the_limit_is_refused_and_the_text_is_delivered(tmp
             os.truncate(relay.work / name, size)
         await relay.say("share big.bin\nshare fits.bin\nsay the text")
         answer = await relay.seen("the text")
-        assert "big.bin can't be shared: it is larger than 8 MiB" in answer["text"]
+        assert "big.bin can't be shared: it is larger than 25 MB" in answer["text"]
         assert [f["name"] for f in answer["files"]] == ["fits.bin"]
+
+
+async def test_a_file_that_holds_a_private_key_is_not_shared_whatever_its_name(tmp_path: Path) -> None:
+    async with living(tmp_path) as relay:
+        relay.work.mkdir(exist_ok=True)
+        (relay.work / "notes.txt").write_text("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n")
+        await relay.say("share notes.txt\nsay done")
+        answer = await relay.seen("a private key stands in notes.txt, so it can't be shared")
+        assert answer["files"] == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@
 | `fail REASON` | ends the turn as failed |
 | `die` | its process dies |
 
-A message without a directive is repeated back; a fire is reported.
+A message without a directive is repeated back; a fire is reported, and so is a file that hangs on a message.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def read(prompt: str) -> Task:
 
 def _steps(part: Part, above: list[Part]) -> list[Step]:
     source = f"{part.source}@{part.at}"
+    if part.kind == "file":  # several hang on one message
+        source += f" {dict(part.facts).get('path') or dict(part.facts).get('name')}"
     found: list[Step] = []
     if part.kind in ("message", "steer"):
         for line in part.text.splitlines():
@@ -92,6 +94,13 @@ def _told(above: list[Part]) -> str:
 
 def _plain_answer(part: Part) -> str:
     facts = dict(part.facts)
+    if part.kind == "file":
+        where = (
+            f"{facts['path']} ({facts['type']}, {facts['bytes']} bytes)"
+            if "path" in facts
+            else facts.get("name", "")
+        )
+        return f"\n📎 {where}: {' '.join(part.text[:200].split())}"
     if part.kind == "fire":
         is_diff = part.text.startswith(("---", "@@", "+", "-"))
         body = f":\n{fenced(part.text, 'diff')}" if is_diff else f": {part.text}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from relay import texts
+from relay import texts_of_the_start
 from relay.behaviours.config.verbs import Budgets, ConfigLoaded, RoomRules
 from relay.config import Access, ConfigWatch, Loaded
 from relay.errors import ConfigError, StoreUnavailable
@@ -80,7 +80,7 @@ class ConfigTaker:
             if found is None:
                 continue
             if isinstance(found, ConfigError):
-                self.trouble = texts.config_mistake(str(found))
+                self.trouble = texts_of_the_start.config_mistake(str(found))
                 log.error("%s", self.trouble)
                 continue
             try:

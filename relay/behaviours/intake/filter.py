@@ -21,7 +21,7 @@ class Said:
     room_known: bool
     require_mention: bool
     brings: bool = False
-    """It brings a forwarded or quoted message along, so it need not have a text of its own."""
+    """It brings a file, a forwarded or a quoted message along, so it need not have a text of its own."""
 
 
 @dataclass(frozen=True, slots=True)

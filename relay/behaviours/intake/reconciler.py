@@ -23,6 +23,7 @@ from relay.behaviours.intake.reconciler_clicks import chosen
 from relay.behaviours.intake.reconciler_commands import FilledIn, Refusal
 from relay.behaviours.intake.reconciler_turnstile import Turnstile
 from relay.behaviours.intake.verbs import (
+    AttachedFile,
     ChannelMessage,
     ChannelReacted,
     IntakeCaughtUp,
@@ -43,6 +44,7 @@ from relay.surfaces.surface import (
     ChoiceEvent,
     CommandEvent,
     EditEvent,
+    HungFile,
     MessageEvent,
     Person,
     Place,
@@ -55,6 +57,8 @@ from relay.surfaces.surface import (
 PAGE = 100
 MOST_QUOTES = 5
 QUOTE_BYTES = 4 * 1024
+MOST_FILES = 10
+"""Files of one message, on every surface."""
 SCAN_EVERY_S = 300.0
 LATE_AFTER_MS = 60_000
 
@@ -196,7 +200,7 @@ class Intake:
             replies_to_us=target is not None and target.verb == PostSent.VERB,
             room_known=rules is not None,
             require_mention=rules is not None and rules.require_mention,
-            brings=bool(event.quotes),
+            brings=bool(event.quotes or event.files),
         )
         taken = take(said, self._words)
         if taken is not None:
@@ -255,6 +259,7 @@ class Intake:
             late=late,
             sent_at=event.sent_at,
             quotes=tuple(quoted(quote) for quote in event.quotes[:MOST_QUOTES]),
+            files=tuple(attached(file) for file in event.files[:MOST_FILES]),
         )
         scope = self._scope(event.place)
         drafts: list[Draft] = []
@@ -472,6 +477,12 @@ def quoted(quote: Quote) -> QuotedText:
     data = clean_text(quote.text).encode()
     text = data.decode() if len(data) <= QUOTE_BYTES else data[:QUOTE_BYTES].decode(errors="ignore") + "…"
     return QuotedText(kind=quote.kind, who=clean_text(quote.who)[:200], text=text, at=quote.at)
+
+
+def attached(file: HungFile) -> AttachedFile:
+    """A file of a message, as it stands in a payload."""
+    name = clean_text(file.name)[:300]
+    return AttachedFile(id=clean_text(file.id)[:100], name=name, size=max(0, min(file.size, 2**52)))
 
 
 def plain_emoji(emoji: str) -> str:

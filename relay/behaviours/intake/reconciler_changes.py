@@ -112,7 +112,9 @@ class Changes:
         known = await self._parts.engine.store.by_ids(list(sources)[:MOST_LOOKED_AT])
         for source in known.values():
             if source.verb == ChannelMessage.VERB and not source.redacted:
-                await self._look_at(source.read(ChannelMessage))
+                said = source.read(ChannelMessage)
+                if said.via == "surface":  # what a program sent, the surface never held
+                    await self._look_at(said)
 
     async def is_gone(self, place: str, message: str) -> bool:
         """Whether it was deleted; no, where that can't be known now."""

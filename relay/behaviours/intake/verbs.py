@@ -23,6 +23,15 @@ class QuotedText(BaseModel):
     at: int = 0
 
 
+class AttachedFile(BaseModel):
+    """A file that hangs on a message, as the surface tells of it: nothing of it is believed. `id` is the surface's."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    id: str
+    name: str
+    size: int
+
+
 class ChannelMessage(Payload):
     """A message that addresses the agent, or a command. `text` is cut at 16 KiB; `blob` then holds all of it."""
 
@@ -49,6 +58,9 @@ class ChannelMessage(Payload):
     """Caught up after a time offline: a late command does not act."""
     sent_at: int
     quotes: tuple[QuotedText, ...] = ()
+    files: tuple[AttachedFile, ...] = ()
+    via: Literal["surface", "http"] = "surface"
+    """`http`: a program sent it, and no surface holds such a message; its id can be no surface's."""
 
     def blobs(self) -> tuple[str, ...]:
         return (self.blob,) if self.blob else ()

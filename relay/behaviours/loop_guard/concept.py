@@ -39,7 +39,7 @@ class LoopGuard(Concept[GuardState]):
 
     @on(ChannelMessage)
     def spoken(self, i: Interaction, p: ChannelMessage) -> None:
-        if i.role in BOTS:
+        if i.role in BOTS or p.via == "http":  # only a person lets bots go on
             return
         talk = self.state.talks.pop(i.scope, None)
         if talk is not None and talk.waiting:

@@ -264,7 +264,7 @@ class Poster:
                 ping=wanted.ping,
                 turn=wanted.turn,
             )
-        await held.admit(self._draft(dead, request, request.id))
+        await held.admit(self._draft(dead, request, request.id, outside=[f"dead:{request.id}"]))
 
     def _draft(
         self,

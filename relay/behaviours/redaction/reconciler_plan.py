@@ -29,7 +29,7 @@ FOLLOWED = frozenset(
         *("turn.retry_asked", "turn.stop_asked", "tool.asked", "tool.ended", "status.asked", "queue.asked"),
         *("approval.asked", "approval.closed", "approval.refused", "watch.requested", "watch.judged"),
         *("watch.armed", "watch.refused", "watch.disarmed", "post.requested", "post.sending", "post.sent"),
-        *("post.dead", "post.edit_requested", "post.edited"),
+        *("post.dead", "post.edit_requested", "post.edited", "file.received", "watch.released"),
     }
 )
 """What comes of a text. A `watch.fired` does when it is a reminder's."""

@@ -23,7 +23,9 @@ def _watch(body: Body) -> str:
 TELL: Mapping[str, Callable[[Body], str]] = {
     "config.loaded": lambda b: f"access.json taken up (boot {_text(b, 'boot', 12)})",
     "channel.message": lambda b: (
-        f"{_text(b, 'name')}: {_text(b, 'text')}" + (" (late)" if b.get("late") else "")
+        f"{_text(b, 'name')}: {_text(b, 'text')}"
+        + "".join(f" 📎 {texts.inline(str(file.get('name', '')), 40)}" for file in b.get("files") or ())
+        + (" (late)" if b.get("late") else "")
     ),
     "channel.edited": lambda b: f"{_text(b, 'name')} edited it: {_text(b, 'text')}",
     "intake.turned_away": lambda b: f"{_text(b, 'name')}'s message was kept out: {_text(b, 'keeper')}",
@@ -54,6 +56,10 @@ TELL: Mapping[str, Callable[[Body], str]] = {
     "session.lost": lambda b: f"session lost: {_text(b, 'why')}",
     "tool.asked": lambda b: f"tool {_text(b, 'title')}",
     "tool.ended": lambda b: f"tool {'failed' if b.get('failed') else 'done'} {_text(b, 'detail')}",
+    "file.received": lambda b: f"took {_text(b, 'name')} as {_text(b, 'path')} ({_text(b, 'kind')})",
+    "file.refused": lambda b: (
+        f"did not take {_text(b, 'name')}: {_text(b, 'why')} {_text(b, 'detail')}".rstrip()
+    ),
     "file.shared": lambda b: f"shared {_text(b, 'name')}",
     "approval.asked": lambda b: f"leave asked: {_text(b, 'title')}",
     "approval.closed": lambda b: f"{_text(b, 'outcome')} by {_text(b, 'by')}",

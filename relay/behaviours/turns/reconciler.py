@@ -17,6 +17,7 @@ import anyio
 from relay import texts
 from relay.agents.runtime import AgentGone, Session, SessionSpec
 from relay.behaviours.turns.concept import Lane, Running, Turns, Waiting
+from relay.behaviours.turns.holding import HoldsBack, held_until, holders
 from relay.behaviours.turns.reconciler_course import Course, ended, insist
 from relay.behaviours.turns.reconciler_prompt import Prompt, Prompts
 from relay.behaviours.turns.verbs import SessionLost, SessionOpened, TurnStarted
@@ -55,6 +56,7 @@ class TurnDriver:
     kind: Literal["short", "holding"] = "holding"
     _warm: dict[str, _Warm] = field(default_factory=dict[str, _Warm])
     _count: int = 0
+    _holders: tuple[HoldsBack, ...] | None = None
 
     @property
     def cap(self) -> int:
@@ -69,6 +71,8 @@ class TurnDriver:
             lane = turns.lane(scope)
             if turns.pause_of(lane.room) is not None or not self._named(lane):
                 continue
+            if self._held(turns.lane(scope).waiting[:1]):
+                continue
             if not any(orphaned == scope for orphaned in state.orphans.values()):
                 yield Item(f"lane:{scope}", scope)
 
@@ -78,7 +82,20 @@ class TurnDriver:
         return not lane.waiting or lane.waiting[0].room in self.parts.access.rooms
 
     def due(self, view: View) -> int | None:
-        return None
+        turns, now = view.of(Turns), self.parts.clock.now_ms()
+        heads = (turns.lane(scope).waiting[:1] for scope in turns.state.startable)
+        ends = [self._held_until(head) for head in heads]
+        return min((end for end in ends if end is not None and end > now), default=None)
+
+    def _held_until(self, waiting: Iterable[Waiting]) -> int | None:
+        if self._holders is None:
+            self._holders = holders(self.parts.engine.view)
+        return held_until(self._holders, (source for w in waiting for source in w.sources))
+
+    def _held(self, waiting: Iterable[Waiting]) -> bool:
+        """Whether one of those is held back, such as for its files."""
+        end = self._held_until(waiting)
+        return end is not None and end > self.parts.clock.now_ms()
 
     async def act(self, item: Item, held: Held) -> None:
         kind, _, rest = item.key.partition(":")
@@ -116,7 +133,7 @@ class TurnDriver:
             return
         await self._wait_for_changes(scope, lane)
         lane = held.view.of(Turns).lane(scope)
-        if lane.running is not None or not lane.waiting:
+        if lane.running is not None or not lane.waiting or self._held(lane.waiting[:1]):
             return
         taken = self._choose(lane)
         room = taken[0].room
@@ -164,6 +181,8 @@ class TurnDriver:
         for waiting in lane.waiting[:MOST_TAKEN]:
             if waiting.continues is not None or waiting.role != first.role:
                 break  # another role is another authority: it gets a turn of its own
+            if taken and self._held([waiting]):
+                break
             taken.append(waiting)
         return taken
 

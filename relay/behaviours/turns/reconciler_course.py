@@ -35,6 +35,7 @@ from relay.behaviours.posting.verbs import PostRequested
 from relay.behaviours.settings.concept import Settings
 from relay.behaviours.turns import verbs
 from relay.behaviours.turns.concept import Running, Turns, Waiting
+from relay.behaviours.turns.holding import held_until, holders
 from relay.behaviours.turns.reconciler_prompt import Prompt, Prompts
 from relay.errors import RelayError, StoreUnavailable, SurfaceError
 from relay.ledger.interaction import Draft
@@ -244,6 +245,9 @@ class Course:
                 continue
             if waiting.role != self._role or not (mode == "steer" or waiting.joins):
                 continue
+            end = held_until(holders(view), waiting.sources)
+            if end is not None and end > self.parts.clock.now_ms():
+                return  # its files are on their way; what came after it doesn't overtake it
             prompt = await self.prompts.for_steering(self.scope, waiting)
             # Not to be cut in two by the turn's end: what the agent took is recorded, or it would be asked again.
             with anyio.CancelScope(shield=True):
@@ -339,6 +343,7 @@ class Course:
                 ),
                 self.turn_id,
                 index,
+                outside=[f"replied:{self.turn_id}"],
             )
             for index, piece in enumerate(pieces)
         ]

@@ -17,6 +17,7 @@ import anyio
 from relay import texts_for_agents as told
 from relay.behaviours.places.concept import Places
 from relay.behaviours.turns.concept import Turns, Waiting
+from relay.behaviours.turns.reconciler_prompt_files import files_of
 from relay.errors import SurfaceError
 from relay.ledger.interaction import Interaction
 from relay.parts import Parts
@@ -133,8 +134,14 @@ class Prompts:
                 facts.append(("edited", told.PROMPT_EDITED))
         elif source.verb == "channel.edited":
             facts.append(("edited", told.PROMPT_EDITED_NOW))
+        if body.get("via") == "http":
+            facts.append(("via", told.PROMPT_BY_PROGRAM))
         with_it = [*await self._replied_to(body, facts), *self._brought(body, source)]
-        return [*with_it, await self._part(source, body, facts, role, steer=steer)]
+        files = await files_of(self._parts, source, role, str(body.get("text", "")))
+        if files.said is not None:
+            body = {**body, "text": files.said}
+            facts += files.facts
+        return [*with_it, await self._part(source, body, facts, role, steer=steer), *files.parts]
 
     async def _part(
         self, source: Interaction, body: Any, facts: list[tuple[str, str]], role: str, *, steer: bool
@@ -212,16 +219,19 @@ class Prompts:
         surface = self._parts.surfaces.by_name.get(placed.surface) if placed else None
         if not said or placed is None or surface is None:
             return [], 0
-        positions = [int(s.body["position"]) for s in said if s.body["place"] == placed.place]
+        here = [s.body for s in said if s.body["place"] == placed.place]
+        positions = [int(body["position"]) for body in here]
         rules = self._parts.access.rooms.get(placed.room)
         if not positions or rules is None or not rules.require_mention:
             return [], max(positions, default=0)  # whatever is said there is said to the agent
-        first, since = min(positions), self._parts.engine.view.of(Turns).lane(scope).seen
+        # What a program sent bears the position of the newest message before it: that one stands above it too.
+        first = min(int(body["position"]) + (body.get("via") == "http") for body in here)
+        since = self._parts.engine.view.of(Turns).lane(scope).seen
         events = await self._ask(lambda: surface.above(placed.place, first, MOST_ABOVE)) or []
         parts: list[Part] = []
         room = MOST_ABOVE_WHOLE
         for event in reversed(events):
-            unheard = event.position > since and event.text.strip()
+            unheard = event.position > since and (event.text.strip() or event.files)
             if not unheard or await self._parts.engine.store.by_outside(f"{surface.name}:{event.message}"):
                 continue
             part = self._said(event, surface)
@@ -237,6 +247,8 @@ class Prompts:
             facts = (*facts, ("cut", told.prompt_cut(len(text) - MOST_ABOVE_BODY)))
             text = text[:MOST_ABOVE_BODY]
         self._quotes[f"{surface.name}:{event.message}"] = None
+        if event.files:
+            facts = (*facts, ("files", ", ".join(file.name for file in event.files[:10])))
         role = "agent" if event.ours else "bot" if event.person.bot else "person"
         return Part("above", event.person.name, role, event.message, event.sent_at, text, facts)
 

@@ -33,7 +33,9 @@ DROPPED = "🚫"
 def prompt_on_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable[Draft]:
     """A message that is no command asks for a turn."""
     if p.command is None:
-        origin = Origin(kind="message", name=p.name, person=f"{p.surface}:{p.author}", message=p.message)
+        by_hand = p.via == "surface"  # a program acts as the owner, and no surface holds what it sent
+        person = f"{p.surface}:{p.author}" if by_hand else "owner"
+        origin = Origin(kind="message", name=p.name, person=person, message=p.message if by_hand else None)
         yield Draft.of(
             TurnPrompted(room=p.room, source=i.id, origin=origin),
             "prompt-on-message",
@@ -42,6 +44,7 @@ def prompt_on_message(i: Interaction, p: ChannelMessage, view: View) -> Iterable
             role=i.role,
             scope=i.scope,
             caused_by=[i.id],
+            outside=[] if by_hand else [f"prompt:{i.id}"],
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from relay.surfaces.surface import EditEvent, MessageEvent, Person, Place, Quote, SeenPost
+from relay.surfaces.surface import EditEvent, HungFile, MessageEvent, Person, Place, Quote, SeenPost
 
 SPOKEN = frozenset({0, 19})
 """Kinds of message that somebody wrote: plain ones and replies. All others are Discord's own words."""
@@ -117,7 +117,15 @@ def message(data: Json, us: str, place: str = "") -> MessageEvent | None:
         reply_to=reply_to(data),
         mentions_us=bool(us) and (mentioned or f"<@{us}>" in content or f"<@!{us}>" in content),
         quotes=tuple(forwarded(data)),
+        files=tuple(hung(data)),
     )
+
+
+def hung(data: Json) -> Iterator[HungFile]:
+    """The files of a message. Discord may name no content type; what a file is, its bytes say."""
+    for file in objs(data.get("attachments")):
+        if id := word(file.get("id")):
+            yield HungFile(id, text(file.get("filename")), max(0, number(file.get("size"))))
 
 
 def forwarded(data: Json) -> Iterator[Quote]:

@@ -18,6 +18,7 @@ from relay.surfaces.discord.channels import Channels
 from relay.surfaces.discord.command_sync import CommandSync
 from relay.surfaces.discord.connection import Connection
 from relay.surfaces.discord.errors import THREAD_ARCHIVED, DiscordRefused
+from relay.surfaces.discord.files import Files
 from relay.surfaces.discord.hearing import Hearing
 from relay.surfaces.discord.history import History, known
 from relay.surfaces.discord.pins import Pins
@@ -59,6 +60,7 @@ class DiscordSurface:
         self._hearing = Hearing(self._api, self._channels, clock)
         self._history = History(self._api, self._hearing.found)
         self._posts = Posts(self._api, self._channels, self._history, Blobs(state / "blobs"), clock)
+        self._files = Files(self._api, connector)
         self._pins = Pins(self._api, clock)
         self._status = LiveStatus(self._api, clock, state / "discord-status.json")
         budget = IdentifyBudget(state / "discord-sessions.json", clock)
@@ -179,6 +181,9 @@ class DiscordSurface:
 
     async def look(self, place: str, message: str) -> MessageEvent | None:
         return await self._history.look(place, message)
+
+    async def fetch(self, place: str, message: str, file: str, most: int) -> bytes | None:
+        return await self._files.fetch(place, message, file, most)
 
     async def newest(self, place: str) -> int:
         return await self._history.newest(place)

@@ -28,6 +28,7 @@ from relay.surfaces.web.chat import LocalChat
 from relay.surfaces.web.facts import Facts
 from relay.surfaces.web.seen import MOST_TEXT_BYTES, NotThere, TooBig, one_line
 from relay.surfaces.web.stream import StreamResponse
+from relay.surfaces.web.uploads import LARGEST, MOST_FILES, TOO_LARGE
 
 OWNER = Person("owner", "you", owner=True)
 MOST_BODY = 1_100_000
@@ -35,6 +36,7 @@ MOST_STREAMS = 16
 MOST_DRAINED = 8_000_000
 """An over-long body is read to its end up to here, since many clients read no answer before they have sent all."""
 BODY_PATIENCE = 20.0
+UPLOAD_PATIENCE = 120.0
 LOOK_AGAIN = 2.0
 """Seconds after which the facts are looked at even if nothing moved."""
 
@@ -58,6 +60,8 @@ class PostBody(_Body):
     place: str
     text: str
     reply_to: str | None = None
+    files: list[str] = Field(default=[], max_length=MOST_FILES)
+    """Ids that `/api/upload` gave."""
     nonce: str | None = Field(default=None, min_length=8, max_length=80)
 
 
@@ -92,7 +96,7 @@ class ThreadBody(_Body):
     title: str = ""
 
 
-_B = TypeVar("_B", bound=_Body)
+_B = TypeVar("_B", bound=BaseModel)
 
 
 class Api:
@@ -102,6 +106,7 @@ class Api:
         self._chat = chat
         self._facts = facts
         self._clock = clock
+        self._uploading = anyio.Semaphore(1, max_value=1)
 
     def routes(self) -> list[Route]:
         return [
@@ -110,6 +115,7 @@ class Api:
             _route("/api/events", self.events, "GET"),
             _route("/api/why", self.why, "GET"),
             _route("/api/blob", self.blob, "GET"),
+            _route("/api/upload", self.upload, "POST"),
             _route("/api/post", self.post, "POST"),
             _route("/api/edit", self.edit, "POST"),
             _route("/api/delete", self.delete, "POST"),
@@ -141,7 +147,7 @@ class Api:
     # -- asking -------------------------------------------------------------------------------------------------------
 
     async def state(self, request: Request) -> Response:
-        return _json(
+        return json_answer(
             {
                 "me": asdict(OWNER),
                 "places": [asdict(place) for place in await self._chat.places()],
@@ -149,6 +155,8 @@ class Api:
                 "trouble": self._chat.announcements.trouble,
                 "live": self._chat.announcements.live(),
                 "most_text": MOST_TEXT_BYTES,
+                "most_files": MOST_FILES,
+                "most_file": LARGEST,
             }
         )
 
@@ -156,7 +164,9 @@ class Api:
         before = _number(request, "before")
         limit = _number(request, "limit")
         place = request.query_params.get("place", "")
-        return _json({"messages": await self._chat.messages(place, before, 50 if limit is None else limit)})
+        return json_answer(
+            {"messages": await self._chat.messages(place, before, 50 if limit is None else limit)}
+        )
 
     async def events(self, request: Request) -> ASGIApp:
         announcements = self._chat.announcements
@@ -176,10 +186,11 @@ class Api:
         asked = request.query_params.get("id", "")
         if not 0 < len(asked) <= 200:
             raise Refused(400, "`id` must name a message or an interaction.")
-        return _json({"lines": [asdict(step) for step in await self._facts.why(asked)]})
+        return json_answer({"lines": [asdict(step) for step in await self._facts.why(asked)]})
 
     async def blob(self, request: Request) -> Response:
-        data = await self._facts.blob(request.query_params.get("digest", "")[:200])
+        digest = request.query_params.get("digest", "")[:200]
+        data = await self._facts.blob(digest) or await self._chat.uploads.get(digest)
         if data is None:
             raise Refused(404, "this file is no longer kept.", "Ask the agent to share it again.")
         name = (
@@ -191,41 +202,56 @@ class Api:
 
     # -- doing --------------------------------------------------------------------------------------------------------
 
+    async def upload(self, request: Request) -> Response:
+        """The body is the file. One at a time is on its way, so that memory has a bound."""
+        if _content_type(request) != "application/octet-stream":
+            raise Refused(415, "a file comes as bytes.", "Set Content-Type: application/octet-stream.")
+        try:
+            self._uploading.acquire_nowait()
+        except anyio.WouldBlock:
+            raise Refused(503, "another file is on its way just now.", "Send it again.") from None
+        try:
+            data = await read_body(request, LARGEST, TooBig(*TOO_LARGE), UPLOAD_PATIENCE)
+            file = await self._chat.uploads.keep(request.query_params.get("name", "")[:1000], data)
+        finally:
+            self._uploading.release()
+        return json_answer(asdict(file))
+
     async def post(self, request: Request) -> Response:
-        body = await _body(request, PostBody)
-        event = await self._chat.post_as(OWNER, body.place, body.text, body.reply_to, body.nonce)
-        return _json({"message": event.message, "position": event.position})
+        body = await json_body(request, PostBody)
+        event = await self._chat.post_as(OWNER, body.place, body.text, body.reply_to, body.nonce, body.files)
+        return json_answer({"message": event.message, "position": event.position})
 
     async def edit(self, request: Request) -> Response:
-        body = await _body(request, EditBody)
+        body = await json_body(request, EditBody)
         event = await self._chat.edit_as(OWNER, body.place, body.message, body.text)
-        return _json({"edited_at": event.edited_at})
+        return json_answer({"edited_at": event.edited_at})
 
     async def delete(self, request: Request) -> Response:
-        body = await _body(request, DeleteBody)
+        body = await json_body(request, DeleteBody)
         event = await self._chat.delete_as(OWNER, body.place, body.message)
-        return _json({"message": event.message})
+        return json_answer({"message": event.message})
 
     async def react(self, request: Request) -> Response:
-        body = await _body(request, ReactBody)
+        body = await json_body(request, ReactBody)
         event = await self._chat.react_as(OWNER, body.place, body.message, body.emoji, add=body.set)
-        return _json({"count": event.count})
+        return json_answer({"count": event.count})
 
     async def choose(self, request: Request) -> Response:
-        body = await _body(request, ChooseBody)
+        body = await json_body(request, ChooseBody)
         event = await self._chat.choose_as(
             OWNER, body.place, body.message, body.card, body.value, body.reason
         )
-        return _json({"event": event.event})
+        return json_answer({"event": event.event})
 
     async def thread(self, request: Request) -> Response:
-        body = await _body(request, ThreadBody)
-        return _json({"place": asdict(await self._chat.open_thread_as(OWNER, body.room, body.title))})
+        body = await json_body(request, ThreadBody)
+        return json_answer({"place": asdict(await self._chat.open_thread_as(OWNER, body.room, body.title))})
 
 
 def refusal(status: int, error: str, advice: str = "") -> Response:
     """The one form of a no."""
-    return _json({"error": error, "advice": advice}, status)
+    return json_answer({"error": error, "advice": advice}, status)
 
 
 async def on_refused(request: Request, error: Exception) -> Response:
@@ -254,7 +280,8 @@ def _route(path: str, handler: Callable[[Request], Awaitable[ASGIApp]], method: 
     return Route(path, endpoint, methods=[method])
 
 
-def _json(value: Any, status: int = 200) -> Response:
+def json_answer(value: Any, status: int = 200) -> Response:
+    """`value` as JSON."""
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
@@ -267,33 +294,51 @@ def _number(request: Request, name: str) -> int | None:
     return int(given)
 
 
-async def _body(request: Request, model: type[_B]) -> _B:
-    """The checked body. It is kept only up to the limit, and read not for ever."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused(415, "the page sends JSON.", "Set Content-Type: application/json.")
-    too_big = Refused(
-        413,
-        f"this is over the page's limit of {MOST_BODY:,} bytes.",
-        "Put the text into a file in the workspace and name the file in your message.",
-    )
+def _content_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _declared(request: Request) -> int:
+    """The length that the head declares; past every limit when that is no number."""
     declared = request.headers.get("content-length", "0")
-    if not declared.isdigit() or int(declared[:19]) > MOST_DRAINED:
+    return int(declared[:19]) if declared.isascii() and declared.isdigit() else 2**62
+
+
+async def read_body(
+    request: Request, most: int, too_big: RelayError | Refused, patience: float = BODY_PATIENCE
+) -> bytes:
+    """The body's bytes: kept only up to the limit, and read not for ever. Raises `too_big`, `Refused`."""
+    drained = most + MOST_DRAINED
+    if _declared(request) > drained:
         raise too_big
     raw, size = bytearray(), 0
     try:
-        with anyio.fail_after(BODY_PATIENCE):
+        with anyio.fail_after(patience):
             async for chunk in request.stream():
                 size += len(chunk)
-                if size <= MOST_BODY:
+                if size <= most:
                     raw += chunk
-                elif size > MOST_DRAINED:
+                elif size > drained:
                     break
     except TimeoutError:
         raise Refused(408, "the message didn't arrive whole.", "Send it again.") from None
     except ClientDisconnect:
         raise Refused(400, "the page left before the message was whole.") from None
-    if size > MOST_BODY:
+    if size > most:
         raise too_big
+    return bytes(raw)
+
+
+async def json_body(request: Request, model: type[_B], most: int = MOST_BODY) -> _B:
+    """The checked body, of at most so many bytes. Raises `Refused`."""
+    if _content_type(request) != "application/json":
+        raise Refused(415, "what is sent here is JSON.", "Set Content-Type: application/json.")
+    too_big = Refused(
+        413,
+        f"this is over the limit of {most:,} bytes.",
+        "Put the text into a file in the workspace and name the file in your message.",
+    )
+    raw = await read_body(request, most, too_big)
     try:
         return model.model_validate(orjson.loads(raw))
     except orjson.JSONDecodeError as error:

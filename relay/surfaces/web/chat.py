@@ -7,6 +7,7 @@ never answers, and takes nothing back: what it answered with an id is durable.
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +27,7 @@ from relay.surfaces.surface import (
     Person,
     Place,
     ReactionEvent,
+    SeenFile,
 )
 from relay.surfaces.web import taking_out
 from relay.surfaces.web.announcements import Announcements
@@ -47,6 +49,7 @@ from relay.surfaces.web.seen import (
     message_number,
     one_line,
 )
+from relay.surfaces.web.uploads import Uploads
 
 OUR_ID = "relay"
 MOST_REACTIONS = 100
@@ -59,20 +62,30 @@ _ROOM_ID = re.compile(r"[^\s/:]{1,64}\Z")
 class LocalChat(Conversations):
     """See the module. Made by `open`; every call raises `StoreUnavailable` when the file can't be written or read."""
 
-    def __init__(self, file: ChatFile, rooms: Sequence[ChatRoom], clock: Clock) -> None:
+    def __init__(self, file: ChatFile, rooms: Sequence[ChatRoom], clock: Clock, uploads: Uploads) -> None:
         super().__init__(file, rooms)
         self._clock = clock
+        self.uploads = uploads
         self._came = anyio.Event()
         self.announcements = Announcements()
 
     @classmethod
-    async def open(cls, path: Path, rooms: Sequence[ChatRoom], clock: Clock) -> Self:
+    async def open(
+        cls,
+        path: Path,
+        rooms: Sequence[ChatRoom],
+        clock: Clock,
+        entropy: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> Self:
         """Open or create the chat. A room that is gone from `rooms` keeps its messages, unseen, until it is back.
 
         Raises `ConfigError` for a name that can't be a room's, `NewerDatabase`, `DamagedDatabase`, `StoreUnavailable`.
         """
         _check_rooms(rooms)
-        return cls(await ChatFile.open(path), rooms, clock)
+        file = await ChatFile.open(path)
+        uploads = Uploads(file, path.with_name("uploads"), clock, entropy)
+        await uploads.sweep()
+        return cls(file, rooms, clock, uploads)
 
     def take_up(self, rooms: Sequence[ChatRoom]) -> None:
         """Other rooms from here on: access.json changed. Open pages load anew. Raises `ConfigError`."""
@@ -130,11 +143,18 @@ class LocalChat(Conversations):
     # -- what people do -----------------------------------------------------------------------------------------------
 
     async def post_as(
-        self, person: Person, place: str, text: str, reply_to: str | None = None, nonce: str | None = None
+        self,
+        person: Person,
+        place: str,
+        text: str,
+        reply_to: str | None = None,
+        nonce: str | None = None,
+        files: Sequence[str] = (),
     ) -> MessageEvent:
-        """What a person says. The same nonce gives the first message. Raises `NotThere`, `TooBig`, `SurfaceError`."""
+        """What a person says. The same nonce gives the first message; `files` are ids of uploads, and with some of them
+        the text may be empty. Raises `NotThere`, `TooBig`, `SurfaceError`."""
         _, room = await self._standing(place)
-        text, person = checked_text(text), checked_person(person)
+        text, person = checked_text(text, bare=not files), checked_person(person)
         replied = await self._message(place, reply_to) if reply_to else None
         called = mentions(text, {room.agent, OUR_ID}) or bool(replied and replied.ours)
         values = (
@@ -148,13 +168,14 @@ class LocalChat(Conversations):
             replied and replied.number,
             called,
         )
-        number = await self._say(values, OutgoingPost(text), nonce and f"page {nonce}")
+        hung = tuple(SeenFile(file.name, file.id, file.size) for file in await self.uploads.named(files))
+        number = await self._say(values, OutgoingPost(text, files=hung), nonce and f"page {nonce}")
         return (await self._message(place, message_id(number))).event()
 
     async def edit_as(self, person: Person, place: str, message: str, text: str) -> EditEvent:
         """A person writes a message of theirs anew. Raises `NotThere`, `TooBig`, `SurfaceError` for another's."""
         seen = await self._own(person, place, message, "edit")
-        text = checked_text(text)
+        text = checked_text(text, bare=not seen.files)
         if text == seen.text:
             return seen.edit()
         _, room = await self._standing(place)
@@ -170,13 +191,15 @@ class LocalChat(Conversations):
         return (await self._message(place, message)).edit()
 
     async def delete_as(self, person: Person, place: str, message: str) -> DeleteEvent:
-        """A person takes a message of theirs away. Its text is kept nowhere in the chat. Raises as `edit_as` does."""
+        """A person takes a message of theirs away. Its text and files are kept nowhere in the chat. Raises as
+        `edit_as` does."""
         seen = await self._own(person, place, message, "delete")
         async with self._file.writing() as write:
             await write.execute(
-                "UPDATE message SET text = '', deleted_at = ? WHERE number = ?",
+                "UPDATE message SET text = '', files = '[]', deleted_at = ? WHERE number = ?",
                 (self._clock.now_ms(), seen.number),
             )
+            await self.uploads.let_go(write, seen.number)
             # What the relay has not heard yet it can't hear any more, but that the message is gone.
             await write.execute(
                 "DELETE FROM undelivered WHERE kind IN ('message', 'edit') AND json_extract(body, '$.message') = ?",
@@ -184,6 +207,7 @@ class LocalChat(Conversations):
             )
             await _keep_event(write, "delete", {"place": place, "message": message})
         self._came.set()
+        await self.uploads.sweep()
         self.announcements.announce("deleted", place=place, message=message)
         return DeleteEvent(place, message)
 
@@ -264,6 +288,7 @@ class LocalChat(Conversations):
             )
             fresh = [int(row[0]) for row in rows]
             if fresh and not values[1]:
+                await self.uploads.hang(write, [file.digest for file in post.files], fresh[0])
                 await _keep_event(write, "message", {"message": fresh[0]})
         if not fresh:
             ((first,),) = await self._file.fetch("SELECT number FROM message WHERE nonce = ?", nonce)

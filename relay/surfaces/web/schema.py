@@ -36,4 +36,11 @@ MIGRATIONS = (
     INSERT INTO ledger SELECT 1, CASE WHEN EXISTS(SELECT 1 FROM message) THEN NULL ELSE 0 END, 0;
     """,
     "ALTER TABLE message ADD COLUMN deleted_at INTEGER;",
+    # A file that a person brought; its bytes lie beside the chat under its id. NULL: it hangs on no message yet.
+    """
+    CREATE TABLE upload(
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, size INTEGER NOT NULL, message INTEGER, made_at INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX upload_of_message ON upload(message);
+    """,
 )

@@ -12,7 +12,7 @@ import orjson
 
 from relay.errors import SurfaceError
 from relay.ledger.canonical import clean_text
-from relay.surfaces.surface import Choice, EditEvent, MessageEvent, Person, SeenFile, SeenPost
+from relay.surfaces.surface import Choice, EditEvent, HungFile, MessageEvent, Person, SeenFile, SeenPost
 
 MOST_TEXT_BYTES = 1_000_000
 MOST_OWN_UNITS = 100_000
@@ -121,6 +121,7 @@ class SeenMessage:
             sent_at=self.sent_at,
             reply_to=self.reply_to,
             mentions_us=self.mentions_us,
+            files=tuple(HungFile(file.digest, file.name, file.size) for file in self.files),
             ours=self.ours,
         )
 
@@ -162,8 +163,9 @@ def message_number(id: str) -> int:
     return int(found[1]) if found else 0
 
 
-def checked_text(text: str) -> str:
-    """A person's text, cleaned. Raises `TooBig` over 1 MB of UTF-8, `SurfaceError` when nothing is left."""
+def checked_text(text: str, *, bare: bool = True) -> str:
+    """A person's text, cleaned. `bare` says that nothing else is in the message, so it can't be empty. Raises `TooBig`
+    over 1 MB of UTF-8, `SurfaceError` when nothing is left."""
     text = clean_text(text)
     size = len(text.encode())
     if size > MOST_TEXT_BYTES:
@@ -171,7 +173,7 @@ def checked_text(text: str) -> str:
             f"this message has {size:,} bytes; the page takes {MOST_TEXT_BYTES:,}.",
             "Put the text into a file in the workspace and name the file in your message.",
         )
-    if not text.strip():
+    if bare and not text.strip():
         raise SurfaceError("there is no text in this message.", "Write something and send it again.")
     return text
 

@@ -33,6 +33,7 @@ from relay.surfaces.web.connections import (
 )
 from relay.surfaces.web.facts import Facts
 from relay.surfaces.web.guard import Guard
+from relay.surfaces.web.send_api import SendApi, Sender
 
 HOST = "127.0.0.1"
 STATIC = Path(__file__).with_name("static")
@@ -56,8 +57,11 @@ class PageServer:
         clock: Clock,
         port: int = 0,
         patience: float = HEAD_PATIENCE,
+        sender: Sender | None = None,
+        programs: str = "",
     ) -> None:
-        """`port` 0 takes a free one. `patience`: seconds for the head of a request.
+        """`port` 0 takes a free one. `patience`: seconds for the head of a request. `sender` takes in what programs
+        send that hold the token `programs`.
 
         Raises `ConfigError` when the port can't be had.
         """
@@ -67,9 +71,10 @@ class PageServer:
         self.port: int = self._socket.getsockname()[1]
         self._api = Api(chat, facts, clock)
         refusals = dict.fromkeys((Refused, RelayError, HTTPException, 500), on_refused)
-        app = Starlette(routes=[*_pages(), *self._api.routes()], exception_handlers=refusals)
+        sending = SendApi(sender).routes() if sender is not None else []
+        app = Starlette(routes=[*_pages(), *self._api.routes(), *sending], exception_handlers=refusals)
         app.router.redirect_slashes = False
-        self._app = Guard(app, port=self.port, token=token)
+        self._app = Guard(app, port=self.port, token=token, programs=programs)
         self._gate = Gate(self._app.has_key, clock, most=most_connections(), patience=patience)
 
     @property

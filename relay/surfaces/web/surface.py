@@ -161,6 +161,15 @@ class WebSurface:
     async def look(self, place: str, message: str) -> MessageEvent | None:
         return await self._chat.look(place, message)
 
+    async def fetch(self, place: str, message: str, file: str, most: int) -> bytes | None:
+        event = await self._chat.look(place, message)
+        if event is None or all(hung.id != file for hung in event.files):
+            return None
+        data = await self._chat.uploads.get(file)
+        if data is not None and len(data) > most:
+            raise SurfaceError(f"the file has more than {most // 1_000_000} MB.")
+        return data
+
     async def newest(self, place: str) -> int:
         return await self._chat.newest(place)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fakes.chat_in_memory import ChatInMemory
-from fakes.discord import DiscordServer, permissions
+from fakes.discord import DiscordServer, File, permissions
 from fakes.discord.clock import made_at
 from fakes.discord.model import Message
 
@@ -37,6 +37,8 @@ class Opened:
     side: str = "side"
     unknown: str = "m999"
     """The id of no message."""
+    attach: Callable[[str, str, bytes], Awaitable[str]] | None = None
+    """(place, name, data): somebody posts that file; the message's id. None where nobody can."""
 
 
 KINDS = ("web", "in memory", "discord")
@@ -57,12 +59,17 @@ async def opening(kind: str, tmp_path: Path) -> AsyncIterator[Opened]:
             (found,) = [m for m in await chat.messages(place) if m["id"] == message]
             return [r["emoji"] for r in found["reactions"] if any(p["id"] == "relay" for p in r["people"])]
 
+        async def attach(place: str, name: str, data: bytes) -> str:
+            file = await chat.uploads.keep(name, data)
+            return (await chat.post_as(ADA, place, "look", files=[file.id])).message
+
         yield Opened(
             WebSurface(chat, clock),
             lambda place, text: chat.post_as(ADA, place, text),
             seen,
             lambda place, message, text: chat.edit_as(ADA, place, message, text),
             lambda place, message: chat.delete_as(ADA, place, message),
+            attach=attach,
         )
         await chat.close()
         return
@@ -126,5 +133,11 @@ async def on_discord(tmp_path: Path) -> AsyncIterator[Opened]:
         async def erase(place: str, message: str) -> None:
             ada.delete(spoken[message])
 
-        yield Opened(surface, speak, seen, rewrite, erase, str(main.id), str(side.id), str(main.id + 1))
+        async def attach(place: str, name: str, data: bytes) -> str:
+            said = ada.say(threads[place], "look", files=[File(name, data)])
+            spoken[str(said.id)] = said
+            return str(said.id)
+
+        unknown = str(main.id + 1)
+        yield Opened(surface, speak, seen, rewrite, erase, str(main.id), str(side.id), unknown, attach)
         await surface.close()

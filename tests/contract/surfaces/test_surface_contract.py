@@ -296,3 +296,25 @@ async def test_what_could_not_be_recorded_is_brought_again(live: Opened) -> None
         await listener.until(4)
         tasks.cancel_scope.cancel()
     assert listener.told[1:] == said
+
+
+async def test_a_file_on_a_person_s_message_is_told_of_and_fetched_within_a_bound(opened: Opened) -> None:
+    if opened.attach is None:
+        pytest.skip("nobody hangs files on messages here")
+    surface = opened.surface
+    message = await opened.attach(opened.main, "a.csv", b"a,b\n")
+    (event,) = await surface.read_since(opened.main, 0, 10)
+    (file,) = event.files
+    assert (event.message, file.name, file.size) == (message, "a.csv", 4)
+    seen = await surface.look(opened.main, message)
+    assert seen is not None
+    assert seen.files == event.files
+    assert await surface.fetch(opened.main, message, file.id, 4) == b"a,b\n"
+    with pytest.raises(SurfaceError) as refused:
+        await surface.fetch(opened.main, message, file.id, 3)
+    assert refused.value.kind == "permanent"
+    assert await surface.fetch(opened.main, message, "1" * 18, 4) is None
+    other = await opened.attach(opened.main, "b.csv", b"b")
+    assert await surface.fetch(opened.main, other, file.id, 4) is None, "each message's files are its own"
+    await opened.erase(opened.main, message)
+    assert await surface.fetch(opened.main, message, file.id, 4) is None

@@ -21,7 +21,7 @@ def emoji(key: str) -> Json:
 
 
 def attachment(one: Attachment, channel_id: int) -> Json:
-    url = f"{CDN}/{channel_id}/{one.id}/{quote(one.filename)}"
+    url = f"{CDN}/{channel_id}/{one.id}/{quote(one.filename, safe='')}"
     found: Json = {
         "id": str(one.id),
         "filename": one.filename,

@@ -7,7 +7,7 @@ import os
 import socket
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -52,6 +52,8 @@ class DiscordServer:
         self.rest = Rest(self.world, self.faults, self.limits, check)
         self.gateway = Gateway(self.world, GatewayFaults(self.clock))
         self.port = 0
+        self.on_file: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
+        """Asked before the file server answers; None leaves the answer to it."""
         self.resolvers: list[OnlyHere] = []
         self._changed = asyncio.Event()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -133,7 +135,9 @@ class DiscordServer:
     async def _gateway(self, request: web.Request) -> web.StreamResponse:
         return await gateway_link.serve(self.gateway, request)
 
-    async def _file(self, request: web.Request) -> web.Response:
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        if self.on_file is not None and (answer := await self.on_file(request)) is not None:
+            return answer
         channel = self.world.channels.get(int(request.match_info["channel"]))
         wanted = int(request.match_info["file"])
         for message in channel.messages.values() if channel else ():

@@ -1,5 +1,6 @@
 // The box where a person writes. A text leaves it only when the relay has it; until then it stays, with the reason.
 
+import { Attachments } from "./attachments.js";
 import { byId, h } from "./dom.js";
 import { keepDraft, keptDraft } from "./drafts.js";
 import { excerpt } from "./message.js";
@@ -14,6 +15,7 @@ export class Composer {
     this.restored = new Set(); // places whose kept draft was looked for
     this.sending = new Set(); // places with a message on its way
     this.tried = new Map(); // place → {key, nonce}: sent again after a lost answer, it is the same message
+    this.attachments = new Attachments(model, (reason) => this.fail(reason));
     this.text = byId("text");
     this.text.addEventListener("input", () => {
       this.drafts.set(model.current, this.text.value);
@@ -80,6 +82,7 @@ export class Composer {
     this.fail("");
     this.showReply();
     this.showSending();
+    this.attachments.show();
   }
 
   showName() {
@@ -132,7 +135,8 @@ export class Composer {
   async send() {
     const place = this.model.current, typed = this.text.value;
     const text = typed.toWellFormed?.() ?? typed; // half a character isn't valid JSON
-    if (!text.trim() || this.sending.has(place)) return;
+    const edited = this.edits.get(place), attached = edited ? [] : this.attachments.of(place);
+    if ((!text.trim() && !attached.length) || this.sending.has(place)) return;
     const bytes = new Blob([text]).size;
     if (bytes > this.model.mostText) {
       const most = this.model.mostText.toLocaleString();
@@ -140,18 +144,23 @@ export class Composer {
       return;
     }
     const reply_to = this.replies.get(place)?.id ?? null;
-    const key = `${reply_to} ${text}`;
-    if (this.tried.get(place)?.key !== key) this.tried.set(place, { key, nonce: crypto.randomUUID() });
+    const key = `${reply_to} ${text}`, before = this.tried.get(place);
+    const same = before?.key === key && before.attached.length === attached.length && before.attached.every((one, i) => one === attached[i]);
+    if (!same) this.tried.set(place, { key, attached, nonce: crypto.randomUUID() });
     this.keep(place);
     this.sending.add(place);
     this.showSending();
     this.fail("");
     try {
-      const edited = this.edits.get(place);
       if (edited) await post("/api/edit", { place, message: edited.id, text });
-      else await post("/api/post", { place, text, reply_to, nonce: this.tried.get(place).nonce });
+      else {
+        const { nonce } = this.tried.get(place), files = await this.attachments.ids(attached);
+        await post("/api/post", { place, text, reply_to, files, nonce });
+        this.attachments.sent(place, attached);
+      }
       this.sent(place, typed);
     } catch (error) {
+      if (error.status === 404) for (const entry of attached) entry.id = null; // the relay has forgotten them: bring them again
       if (place === this.model.current) this.fail(`Not sent. ${error.told ?? error} Your text is still here.`);
     } finally {
       this.sending.delete(place);

@@ -11,6 +11,8 @@ export class Model extends EventTarget {
     this.facts = { watches: [], turns: [], trouble: [] };
     this.trouble = "";
     this.mostText = 1_000_000;
+    this.mostFile = 25_000_000;
+    this.mostFiles = 10;
     this.current = "";
   }
 
@@ -25,6 +27,8 @@ export class Model extends EventTarget {
   takeState(state) {
     this.me = state.me;
     this.mostText = state.most_text;
+    this.mostFile = state.most_file ?? this.mostFile;
+    this.mostFiles = state.most_files ?? this.mostFiles;
     this.places = new Map(state.places.map((place) => [place.place, place]));
     this.live = new Map(Object.entries(state.live));
     this.facts = state.facts;

@@ -32,7 +32,7 @@ export class Refusal extends Error {
 
 async function ask(path, options = {}) {
   const headers = { Authorization: `Bearer ${sessionStorage.getItem(KEY) || ""}` };
-  if (options.body) headers["Content-Type"] = "application/json";
+  if (options.body) headers["Content-Type"] = options.type ?? "application/json";
   let response;
   try {
     response = await fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
@@ -54,6 +54,13 @@ export async function get(path, query = {}) {
 
 export async function post(path, body) {
   return (await ask(path, { method: "POST", body: JSON.stringify(body), signal: bounded() })).json();
+}
+
+// Brings a file to the relay, which keeps it until a message is sent with its id.
+export async function upload(file) {
+  const asked = new URLSearchParams({ name: file.name.toWellFormed?.() ?? file.name });
+  const signal = AbortSignal.timeout(150_000);
+  return (await ask(`/api/upload?${asked}`, { method: "POST", body: file, type: "application/octet-stream", signal })).json();
 }
 
 export async function download(file) {
