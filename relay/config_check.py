@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from relay.config_fields import SURFACES, kind, quoted
-from relay.config_model import Access
+from relay.config_model import Access, Limits
 from relay.config_source import Where
 from watch_supervisor.spec import SpecError, WatchSpec, from_fields
 
@@ -67,11 +67,24 @@ def check(value: object, *, folder: Path, runtimes: Collection[str], now_ms: int
     found += _watches(whole, now_ms, zone, said)
     if access is not None:
         found += _bounds(access)
-        if access.budgets.day.usd is not None:
-            said.append("budgets.day.usd: money isn't counted yet, so nothing is held back by it.")
+        said += _without_effect(access)
     # One mistake a place: the first says enough.
     only = {mistake.where: mistake for mistake in reversed(found)}
     return Checked(access if not only else None, tuple(reversed(only.values())), tuple(said))
+
+
+def _without_effect(access: Access) -> Iterator[str]:
+    """What the file may say and nothing reads yet: whoever sets it must not rely on it."""
+    if access.budgets.day.usd is not None:
+        yield "budgets.day.usd: money isn't counted yet, so nothing is held back by it."
+    for name in ("agents_memory", "agent_idle", "held_watch"):
+        if getattr(access.limits, name) != getattr(Limits(), name):
+            yield f"limits.{name}: this has no effect yet."
+    for name, room in access.rooms.items():
+        if room.wake_on_changes:
+            yield f"rooms.{name}.wake_on_changes: this has no effect yet."
+        if room.notebooks:
+            yield f"rooms.{name}.notebooks: notebooks aren't followed yet."
 
 
 def path_text(where: Where) -> str:

@@ -350,3 +350,17 @@ def test_the_owner_s_direct_messages_have_a_strict_room_where_none_is_named(
     assert not rooms["dm:"].require_mention
     value["rooms"]["dm:"] = {"agent": "scout", "workspace": "y", "profile": {"preset": "auto"}}
     assert read(write(value)).access.rooms["dm:"].profile.preset == "auto"
+
+
+def test_what_has_no_effect_yet_says_so_when_it_is_set(write: Callable[[object], Path]) -> None:
+    limits, budgets = {"agents_memory": "1GiB", "agent_idle": "1m"}, {"day": {"usd": 5}}
+    room = small(wake_on_changes=True, notebooks=["*.ipynb"])
+    said = read(write({**room, "limits": limits, "budgets": budgets})).said
+    assert [line.rpartition(": ")[0] for line in said] == [
+        "budgets.day.usd",
+        "limits.agents_memory",
+        "limits.agent_idle",
+        "rooms.web:main.wake_on_changes",
+        "rooms.web:main.notebooks",
+    ]
+    assert read(write(small())).said == ()
