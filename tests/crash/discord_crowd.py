@@ -54,6 +54,11 @@ QUIET_S = 1.5
 GIVEN_UP = "I can't pick it up by myself"
 
 
+def is_open(one: Seen) -> bool:
+    """Whether it is a card that waits for an answer. A workbench has buttons too, which take watches off."""
+    return bool(one.buttons) and not one.text.startswith("📌")
+
+
 class DiscordCrowd:
     """One run: `kills` lives of the relay that end in SIGKILL, and one that goes on until all is quiet."""
 
@@ -327,7 +332,7 @@ class DiscordCrowd:
         while True:
             await anyio.sleep(0.3)
             for one in self._messages_of_the_bot():
-                if one.buttons:
+                if is_open(one):
                     with suppress(ApiError, LookupError):  # closed in this moment
                         self._owner.click(one, one.buttons[0])
 
@@ -355,7 +360,7 @@ class DiscordCrowd:
 
     def _all_seen(self) -> bool:
         ours = self._messages_of_the_bot()
-        if any(one.buttons or one.text.startswith("⏳") for one in ours):
+        if any(is_open(one) or one.text.startswith("⏳") for one in ours):
             return False
         in_place: dict[str, str] = {}
         for one in ours:
@@ -377,9 +382,9 @@ class DiscordCrowd:
                     continue
                 id, ours = str(one.id), one.author == "relay"
                 text = one.text if ours else self._texts.get(id, one.text)
-                card = bool(one.buttons) or bool(re.match(r"^🔐", one.text))
+                card = is_open(one) or bool(re.match(r"^🔐", one.text))
                 told: dict[str, Any] = {"id": id, "place": str(place.id), "ours": ours, "text": text}
-                told |= {"card": card, "card_open": bool(one.buttons)}
+                told |= {"card": card, "card_open": is_open(one)}
                 reactions = {(emoji, who): who for emoji, people in one.reactions.items() for who in people}
                 shown.messages[id] = Known(told, reactions)
         return shown

@@ -125,7 +125,7 @@ async def test_killed_at_each_step_and_asked_again_nothing_is_left(tmp_path: Pat
         code, said = await ran("redact", "web:m1", "--state", str(state), die=f"{step}:1")
         died += code == -9
         assert code in (0, -9), said
-    assert died >= 3, "it was killed where something was under way"
+    assert died >= min(3, len(steps)), "it was killed where something was under way"
     await redacted_both(state)
     assert holding(tmp_path, MARK) == []
     await verified(state)

@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 import anyio
 import anyio.abc
-from fakes.discord import DiscordServer, Person, Place
+from fakes.discord import DiscordServer, Person, Place, Seen
 from fakes.discord.model import Message
 from fakes.discord.people import File
 from fakes.discord.world import Event
@@ -241,8 +241,12 @@ class Day:
         self.write("build/notes.md", "- faster start\n")
         await self.seen(release, "faster start")
         self.ask(self.ada, self.build, "ask ./deploy staging\nsay That was the deployment.")
-        await self.until(lambda: any(one.buttons for one in self.build.seen()), "a card")
-        card = next(one for one in self.build.seen() if one.buttons)
+
+        def cards() -> list[Seen]:
+            return [one for one in self.build.seen() if one.buttons and not one.text.startswith("📌")]
+
+        await self.until(cards, "a card")
+        card = cards()[0]
         self.trouble("zoe presses Allow, and only she is told that it isn't hers to decide")
         refused = self.zoe.click(card, card.buttons[0])
         await self.until(lambda: refused.followups, "what zoe is told")

@@ -68,6 +68,7 @@ async def test_a_long_429_is_put_off_and_holds_up_no_other_channel(tmp_path: Pat
         await here.server.until(lambda: "👀" in here.room.seen()[-1].reactions)
         here.ask("say at once", thread)
         await here.answered("at once", thread)
+        await here.until_logged("post.delayed")
         (delayed,) = await here.log("post.delayed")
         assert 45_000 <= delayed.body["not_before"] - delayed.at <= 95_000
         assert "pause" in delayed.body["why"]

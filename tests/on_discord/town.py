@@ -182,6 +182,12 @@ class Town:
         await anyio.sleep(0.15)
         await self.server.until(calm, within=PATIENCE_S, saying="quiet")
 
+    async def until_logged(self, verb: str) -> None:
+        """Wait until such a record stands."""
+        with anyio.fail_after(PATIENCE_S):
+            while not await self.log(verb):
+                await self.relay.parts.engine.moved(self.relay.parts.engine.head)
+
     async def log(self, verb: str = "") -> list[Interaction]:
         return [i for i in await self.store.read(0, 1_000_000) if i.verb.startswith(verb)]
 

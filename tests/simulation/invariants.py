@@ -210,7 +210,9 @@ def _posts(e: Evidence) -> Iterator[str]:
             shown = _LATE.sub("", m.text, count=1) if m is not None else ""
             if (
                 m is None
-                or not e.chat.reads(shown, str(i.body["text"]))
+                or not (
+                    i.body["view"] or e.chat.reads(shown, str(i.body["text"]))
+                )  # a view is edited as things go
                 or f"{e.chat.name}:{m.place}" != i.scope
             ):
                 yield f"{i.seq} reads differently in the chat: {shown[:40]!r}"

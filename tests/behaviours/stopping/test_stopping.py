@@ -1,12 +1,10 @@
 """`!stop` and 🛑: by the owner, or by who asked for the turn, and by nobody else."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.living import ADA, BEN, living
 
-from relay.behaviours.turns.reconciler import TurnDriver
 from relay.behaviours.turns.verbs import TurnWithdrawn
 from relay.ledger.interaction import Draft
 
@@ -31,24 +29,6 @@ async def test_who_asked_stops_their_own_and_nobody_else_s(tmp_path: Path) -> No
         assert await relay.turn_runs()
         await relay.say("!stop", by=ADA)
         await relay.seen("Stopped (Ada)")
-
-
-async def test_a_stop_sign_that_comes_as_the_turn_begins_stops_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start = TurnDriver._start
-
-    async def late(self: TurnDriver, *given: Any) -> Any:
-        await relay.until_logged("turn.withdrawn")  # so late that the stop sign finds the message waiting
-        return await start(self, *given)
-
-    monkeypatch.setattr(TurnDriver, "_start", late)
-    async with living(tmp_path) as relay:
-        said = await relay.say("slow 3000", by=ADA)
-        await relay.until_logged("turn.prompted")
-        await relay.react(said.message, "🛑", by=ADA)
-        await relay.seen("Stopped (Ada)")
-        assert await relay.ends() == ["cancelled"]
 
 
 async def test_a_message_that_is_dropped_just_after_its_turn_began_stops_it(tmp_path: Path) -> None:
