@@ -23,7 +23,7 @@ up: $(VENV)/.runtime ## start the relay on the local page (SCRIPT=file, CONFIG=f
 	  $(if $(CONFIG),--config '$(CONFIG)') $(if $(SCRIPT),--script '$(SCRIPT)') $(if $(PORT),--port '$(PORT)')
 
 test: $(VENV)/.dev ## run the tests: no browser, no key (ARGS='-k name' for some of them)
-	@$(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # ---- lanes --------------------------------------------------------------------------------------------------------
 

@@ -27,6 +27,14 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+LONG = ("crash", "simulation", "script", "end_to_end")
+"""The folders with the tests that take longest; they begin first, so that no worker is left alone with one."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not any(part in LONG for part in item.path.parts))
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     """The one event loop that the relay runs on; a test asks for it by `pytestmark = pytest.mark.anyio`."""

@@ -16,6 +16,8 @@ CLEAN = range(1, 41)
 LONG = range(1000, 1600)
 WITHIN = 200
 """Seeds within which a planted fault must be found."""
+RARE = ("no_second_look",)
+"""Those that take a minute or more to find: `make soak` looks for them."""
 
 
 def test_forty_seeds_come_out_clean(tmp_path: Path) -> None:
@@ -35,7 +37,10 @@ def test_a_seed_is_the_same_on_every_run(tmp_path: Path) -> None:
         assert first.interactions > 200
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, marks=[pytest.mark.soak] if fault in RARE else []) for fault in FAULTS],
+)
 def test_a_planted_fault_is_found(fault: str, tmp_path: Path) -> None:
     first = FAULTS[fault][1]
     for seed in range(first, first + WITHIN):

@@ -20,7 +20,6 @@ WITHIN = 200
 QUICK = (
     "statuses_are_left",
     "a_long_pause_is_a_refusal",
-    "tries_made_whenever_they_come",
     "history_by_nonce",
 )
 """Those that are looked for in `make test`, from the seed at which each is known to be found."""
