@@ -235,6 +235,7 @@ def settle(options: Options, clock: Clock) -> Settled:
             "Name another one with --state DIR.",
         ) from error
     refuse_exposed(access, options.config, state)
+    make_workspaces(access, options.say)
     return Settled(access, found, state, zone, env)
 
 
@@ -297,7 +298,6 @@ async def run(options: Options, *beside: Callable[[LocalChat, Parts], Callable[[
     with StateLock(settled.state / "lock"):
         store = await SqliteStore.open(settled.state / "ledger.db")
         try:
-            make_workspaces(settled.access, options.say)
             chat = await LocalChat.open(settled.state / "page.db", chat_rooms(settled.access), clock)
             try:
                 async with _discord(options, settled, clock) as discord:

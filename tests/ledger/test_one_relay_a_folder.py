@@ -47,6 +47,7 @@ def refused(state: Path) -> tuple[int, str]:
 def state(tmp_path: Path) -> Path:
     folder = tmp_path / "state"
     folder.mkdir()
+    (tmp_path / "workspace").mkdir()  # else the start says that it made it
     return folder
 
 
