@@ -143,6 +143,7 @@ def test_a_shared_file_is_downloaded(page: Page) -> None:
 
 def test_a_thread_has_its_own_conversation_and_an_answer_elsewhere_is_marked_unread(page: Page) -> None:
     write(page, "slow 2\nsay done in the thread")
+    expect(last(page)).to_contain_text("slow 2")
     page.get_by_role("button", name="New thread in main").click()
     page.get_by_label("Title of the new thread").fill("a second task")
     page.get_by_label("Title of the new thread").press("Enter")

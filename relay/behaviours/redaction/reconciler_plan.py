@@ -204,6 +204,11 @@ async def _meant(parts: Parts, typed: str) -> tuple[str, dict[str, Interaction]]
     return matches[0].id, await _roots(parts, matches)
 
 
+def _is_a_program_s(i: Interaction) -> bool:
+    """What a program sent has no message of its own: the notice that shows it (📨) is what people know it by."""
+    return i.verb == "channel.message" and i.body.get("via") == "http"
+
+
 def _is_text(i: Interaction) -> bool:
     return i.verb in ("channel.message", "post.sent")
 
@@ -227,7 +232,7 @@ async def _roots(parts: Parts, matches: Iterable[Interaction]) -> dict[str, Inte
         }.get(i.verb)
         if i.verb == "post.requested":
             causes = (await store.by_ids(i.caused_by)).values()
-            waiting += [cause for cause in causes if cause.verb == "turn.replied"]
+            waiting += [cause for cause in causes if cause.verb == "turn.replied" or _is_a_program_s(cause)]
         if i.verb == "turn.replied":
             # The parts of a reply stand together, before the end of their turn.
             page = await store.read(i.seq - PAGE if i.seq > PAGE else 0, 2 * PAGE)

@@ -9,6 +9,9 @@ import pytest
 from behaviours.redaction.searched_house import MARK, holding, house, redact, sound
 from fakes.living import ADA, OWNER, Living
 
+from relay.behaviours.intake.reconciler_sending import Sending
+from relay.behaviours.intake.sending import Send
+
 pytestmark = pytest.mark.anyio
 
 
@@ -52,6 +55,14 @@ async def an_asked_command(town: Living) -> str:
     await town.click(card, "allow", reason=f"fine, {MARK}")
     await town.seen("allowed: echo")
     return f"web:{said.message}"
+
+
+async def what_a_program_sent(town: Living) -> str:
+    """By the notice that shows it: it has no message of its own."""
+    await Sending(town.relay.parts).send(Send("k1", "web:main", f"say {MARK}", "ci", "prompt"))
+    shown = await town.seen("(a program) sends")
+    await town.until_logged("turn.ended")
+    return f"web:{shown['id']}"
 
 
 async def a_steered_one(town: Living) -> str:
@@ -135,6 +146,7 @@ STORIES: list[Callable[[Living], Awaitable[str]]] = [
     a_reply,
     a_failed_turn,
     an_asked_command,
+    what_a_program_sent,
     a_steered_one,
     one_replied_to,
     one_that_stood_above,
