@@ -6,6 +6,7 @@ export class Model extends EventTarget {
     this.me = { id: "owner", name: "you" };
     this.places = new Map(); // place → {place, room, thread, title}
     this.conversations = new Map(); // place → {messages: Map(id → message, in order), more}
+    this.arriving = new Map(); // place → what came while it was being loaded: the answer may be older than that
     this.unread = new Map(); // place → how many came unseen
     this.live = new Map(); // place → view
     this.facts = { watches: [], turns: [], trouble: [] };
@@ -55,7 +56,7 @@ export class Model extends EventTarget {
 
   // A fresh page of a conversation: the newest, or what comes before what is known.
   takeMessages(place, messages, more, before) {
-    const known = before ? [...(this.conversations.get(place)?.messages.values() ?? [])] : [];
+    const known = before ? [...(this.conversations.get(place)?.messages.values() ?? [])] : this.arriving.get(place) ?? [];
     const all = new Map([...messages, ...known].map((message) => [message.id, message]));
     this.conversations.set(place, { messages: all, more });
     this.changed("conversation", { place, earlier: Boolean(before) });
@@ -63,6 +64,7 @@ export class Model extends EventTarget {
 
   addMessage(message) {
     const conversation = this.conversations.get(message.place);
+    if (!conversation) this.arriving.get(message.place)?.push(message);
     const fresh = !conversation?.messages.has(message.id);
     if (conversation) {
       const late = [...conversation.messages.values()].at(-1)?.position > message.position;

@@ -72,6 +72,20 @@ async function load(place, before) {
   model.takeMessages(place, messages, messages.length === PAGE, before);
 }
 
+const loads = new Map(); // place → the load that is on its way; a second one would put an older answer over what came since
+
+function loadNewest(place) {
+  if (!loads.has(place)) {
+    model.arriving.set(place, []);
+    const done = () => {
+      loads.delete(place);
+      model.arriving.delete(place);
+    };
+    loads.set(place, load(place).finally(done));
+  }
+  return loads.get(place);
+}
+
 function wanted() {
   const place = new URLSearchParams(location.hash.slice(1)).get("place");
   if (place && model.places.has(place)) return place;
@@ -80,13 +94,13 @@ function wanted() {
 
 async function show(place) {
   model.select(place);
-  if (place && !model.conversation()) await load(place);
+  if (place && !model.conversation()) await loadNewest(place);
 }
 
 async function reload() {
   model.takeState(await get("/api/state"));
   const place = wanted();
-  if (place === model.current) await load(place); // what is on the screen stays until the new is there
+  if (place === model.current) await loadNewest(place); // what is on the screen stays until the new is there
   else await show(place);
 }
 
