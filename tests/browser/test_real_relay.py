@@ -2,11 +2,12 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 from launched import Launched, launched
 from on_the_page import last, opened, react, said, write
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 EVIL = "<img src=x onerror=document.title='owned'>"
 
@@ -139,6 +140,30 @@ def test_a_shared_file_is_downloaded(page: Page) -> None:
         page.locator(".files button", has_text="note.txt").click()
     assert download.value.path().read_bytes() == b"a shared file\n"
     assert download.value.suggested_filename == "note.txt"
+
+
+def test_what_is_said_while_a_place_is_looked_at_for_the_first_time_is_shown(page: Page) -> None:
+    def late(route: Route) -> None:
+        """Answers with what stood there before somebody said something more."""
+        answer = route.fetch()
+        posted = page.request.post(
+            route.request.url.partition("/api/")[0] + "/api/post",
+            headers={"Authorization": route.request.headers["authorization"]},
+            data={
+                "place": answer.url.partition("place=")[2].partition("&")[0].replace("%2F", "/"),
+                "text": "silent one",
+            },
+        )
+        assert posted.ok, posted.text()
+        time.sleep(1)
+        route.fulfill(response=answer)
+
+    page.route("**/api/messages?*", late)
+    page.get_by_role("button", name="New thread in main").click()
+    page.get_by_label("Title of the new thread").fill("a new one")
+    page.get_by_label("Title of the new thread").press("Enter")
+    expect(page.locator("#title")).to_have_text("main › a new one")
+    expect(page.locator("#messages")).to_contain_text("silent one")
 
 
 def test_a_thread_has_its_own_conversation_and_an_answer_elsewhere_is_marked_unread(page: Page) -> None:
